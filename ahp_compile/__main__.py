@@ -1,0 +1,7 @@
+"""``python -m ahp_compile``."""
+
+import sys
+
+from ahp_compile.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""The run time: what the emitted hooks call."""

@@ -1,0 +1,1 @@
+"""Reading and writing the formats that harnesses keep their configuration in."""

@@ -1,0 +1,1 @@
+"""The bundled targets: one room per harness, all of the same shape (engine, emit, lift, codec)."""

@@ -1,0 +1,1 @@
+"""Seeded faulty emissions: what a wrong emitter would write, each of which the checker must refuse."""
