@@ -124,7 +124,7 @@ _VOCABULARY = frozenset(
         *("tool.before", "tool.after", "tool.error", "session.start", "session.end", "true", "false", "null", "0.1"),
     }
 )
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|([\s\[\]{},:"\']+)|([^\s\[\]{},:"\']+)', re.DOTALL)
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|([\s\[\]{},:\']+|")|([^\s\[\]{},:"\']+)', re.DOTALL)
 _SHORT_NUMBER = re.compile(r"-?[0-9]{1,7}(\.[0-9]{1,3})?")
 
 

@@ -29,6 +29,7 @@ _ID = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*\.)+[A-Za-z][A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LITERAL_CREDENTIALS = ("token", "bearerToken", "value")
 _LONGEST_MS = 2**53 - 1
+_MOST_DIGITS = 16
 _EVENTS = tuple(one.value for one in Event)
 
 _BACKEND_FIELDS = ("id", "transport", "authentication", "subscriptions")
@@ -324,6 +325,7 @@ def _whole(text: str) -> int | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    if abs(number) > _LONGEST_MS or number != number.to_integral_value():
+    # The size comes first: arithmetic on an exponent of a billion would overflow or take for ever.
+    if number.adjusted() > _MOST_DIGITS or number != number.to_integral_value() or abs(number) > _LONGEST_MS:
         return None
     return int(number)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import strategies as st
+
 from ahp_compile.registration import (
     Backend,
     Event,
@@ -17,7 +19,6 @@ from ahp_compile.registration import (
     Subscription,
     Transport,
 )
-from hypothesis import strategies as st
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 labels = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,6}", fullmatch=True)
@@ -29,7 +30,13 @@ stdio = st.builds(
     Stdio, commands, st.lists(text, max_size=4).map(tuple), st.sampled_from(Lifecycle), st.one_of(st.none(), paths)
 )
 urls = st.sampled_from(
-    ["https://policy.example.com", "https://a.example:8443/ahp?x=1", "http://127.0.0.1:9/a", "http://[::1]/", "http://localhost:1"]
+    [
+        "https://policy.example.com",
+        "https://a.example:8443/ahp?x=1",
+        "http://127.0.0.1:9/a",
+        "http://[::1]/",
+        "http://localhost:1",
+    ]
 )
 http = st.builds(Http, urls, st.one_of(st.none(), st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)))
 transports: st.SearchStrategy[Transport] = st.one_of(stdio, http)
