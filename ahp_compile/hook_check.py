@@ -19,6 +19,7 @@ from ahp_compile.judgement import Findings
 from ahp_compile.lifting import REASONS
 from ahp_compile.placement import Os
 from ahp_compile.plan import EventPlan
+from ahp_compile.shell import OWN_WORDS
 from ahp_compile.target import Request, Target
 
 _SLACK_MS = 1000
@@ -103,7 +104,8 @@ def _wrong_ruling(
 
 
 def _shows_words(reason: str, invocation: Invocation) -> bool:
-    return any(word in reason for word in (invocation.interpreter, invocation.client, invocation.plan))
+    words = (invocation.interpreter, invocation.client, invocation.plan, OWN_WORDS.decode().strip())
+    return any(word in reason for word in words)
 
 
 def _ends(answer: NativeAnswer) -> bool:

@@ -55,6 +55,9 @@ class Program:
     ends: Ending = Ending.EXITS
 
 
+OWN_WORDS = b"(the shell's own words)\n"
+"""Stands for what a shell itself says on stderr of a program that is missing or was killed; it names paths."""
+
 Oracle = Callable[[tuple[str, ...]], Program]
 
 
@@ -184,7 +187,8 @@ class _Shell:
         if name == "exit":
             raise _Exit(self._exit_status(rest))
         if name in _BUILTINS:
-            return _BUILTINS[name](rest, sinks.get(1))
+            status = _BUILTINS[name](rest, sinks.get(1))
+            return self._speak(status, sinks) if status != 0 and name in ("printf", "echo") else status
         if name in _UNSUPPORTED_BUILTINS:
             raise ShellUnsupported(f"the builtin {name}")
         return self._start(words, sinks)
@@ -263,7 +267,16 @@ class _Shell:
             raise _Hang(ignores_term=program.ends is Ending.HANGS_IGNORING_TERM)
         if program.ends is Ending.EXITS_HOLDING_STDOUT and 1 in sinks:
             sinks[1].held = True
-        return program.exit_status
+        return self._speak(program.exit_status, sinks) if program.exit_status > 125 else program.exit_status
+
+    def _speak(self, status: int, sinks: dict[int, _Sink]) -> int:
+        """The shell tells of what it could not run, of deaths, and of output that it cannot write.
+
+        Some do so on the stderr of the command, some on their own.
+        """
+        for sink in {id(one): one for one in (sinks.get(2), self.sinks.get(2)) if one is not None}.values():
+            _write(sink, OWN_WORDS)
+        return status
 
     def _nested(self, words: Sequence[str], sinks: dict[int, _Sink]) -> int:
         if len(words) < 2 or words[0] != "-c":
@@ -283,7 +296,7 @@ class _Shell:
             if limit_ms == 0 or (hang.ignores_term and not kill_ms):
                 raise
             self.world.bound_ms += limit_ms + (kill_ms or 0 if hang.ignores_term else 0)
-            return 137 if hang.ignores_term else 124
+            return self._speak(137, sinks) if hang.ignores_term else 124
 
 
 def _timeout_words(words: list[str]) -> tuple[int | None, int, list[str]]:

@@ -329,8 +329,8 @@ class _Parser:
         is_test = character == "[" and first and self.text[self.at + 1 : self.at + 2] in (" ", "\t")
         if (character in _GLOB and not allow_glob and not is_test) or character in "{}" or (character == "~" and first):
             self.refuse("an unquoted pattern, brace or tilde")
-        if character in "#!" and first:
-            self.refuse("a comment or a history character")
+        if character == "#" and first:
+            self.refuse("a comment")
         if parts and isinstance(parts[-1], Literal) and not parts[-1].quoted:
             parts[-1] = Literal(parts[-1].text + character, quoted=False)
         else:
