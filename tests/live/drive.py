@@ -1,0 +1,210 @@
+"""Running real harnesses against the mock model, each in a scratch home with dummy keys and nothing but loopback to reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from attrs import frozen
+
+from tests.live.mock_model import MARK, Call, MockModel
+
+LIMIT_S = 120
+
+
+@frozen
+class Run:
+    """How a harness ended, what it printed, and its debug log where it has one."""
+
+    status: int
+    stdout: str
+    stderr: str
+    log: str = ""
+
+    @property
+    def words(self) -> str:
+        """All that it said."""
+        return f"{self.stdout}\n{self.stderr}\n{self.log}"
+
+
+@frozen
+class Place:
+    """Scratch folders of one run: the user's home, the harness's own folder in it, and the project."""
+
+    home: Path
+    config_home: Path
+    project: Path
+
+
+def shell_call(target: str, command: str, extra: str = "", *, code_mode: bool = False) -> Call:
+    """A call of the harness's own shell tool. ``extra`` is JSON text of further members, with a leading comma."""
+    text = json.dumps(command)
+    if target == "claude-code":
+        return Call("Bash", f'{{"command": {text}, "description": "test"{extra}}}')
+    if target == "codex" and code_mode:
+        return Call("exec", f"const r = await tools.exec_command({{cmd: {text}}}); text(JSON.stringify(r));", "functions", True)
+    if target == "codex":
+        return Call("exec_command", f'{{"cmd": {text}{extra}}}')
+    return Call("terminal", f'{{"command": {text}{extra}}}')
+
+
+def run(target: str, executable: Path, model: MockModel, place: Place, **options: Any) -> Run:
+    """Run the harness once with a prompt that the model's script answers."""
+    return {"claude-code": run_claude, "codex": run_codex, "hermes": run_hermes}[target](executable, model, place, **options)
+
+
+def _environment(place: Place, extra: Mapping[str, str] | None) -> dict[str, str]:
+    node = shutil.which("node")
+    path = ":".join([*([str(Path(node).parent)] if node else []), "/usr/local/bin:/usr/bin:/bin"])
+    (place.home / "tmp").mkdir(parents=True, exist_ok=True)
+    base = {"PATH": path, "HOME": str(place.home), "LANG": "C.UTF-8", "TMPDIR": str(place.home / "tmp")}
+    return base | dict(extra or {})
+
+
+def _run(words: Sequence[str], place: Place, environment: Mapping[str, str], log: Path | None = None) -> Run:
+    """Run with a time limit; the whole process group is killed at its end, so that nothing is left over."""
+    process = subprocess.Popen(
+        words,
+        cwd=place.project,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        stdout, stderr = process.communicate()
+    told = log.read_text(errors="replace") if log is not None and log.exists() else ""
+    return Run(process.returncode, stdout.decode(errors="replace"), stderr.decode(errors="replace"), told)
+
+
+def run_claude(
+    executable: Path,
+    model: MockModel,
+    place: Place,
+    *,
+    environment: Mapping[str, str] | None = None,
+    permission_mode: str = "bypassPermissions",
+    flags: Sequence[str] = (),
+) -> Run:
+    """``claude -p``; its own settings are in ``place.config_home``."""
+    log = place.home / "debug.txt"
+    own = {
+        "CLAUDE_CONFIG_DIR": str(place.config_home),
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.port}",
+        "ANTHROPIC_API_KEY": "sk-test",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "IS_SANDBOX": "1",
+        "NO_PROXY": "127.0.0.1",
+    }
+    words = [str(executable), "-p", f"{MARK} go", "--output-format", "stream-json", "--verbose"]
+    words += ["--permission-mode", permission_mode, "--debug-file", str(log), *flags]
+    return _run(words, place, _environment(place, own | dict(environment or {})), log)
+
+
+def run_codex(
+    executable: Path,
+    model: MockModel,
+    place: Place,
+    *,
+    environment: Mapping[str, str] | None = None,
+    bypass_trust: bool = False,
+    model_name: str = "gpt-5.5",
+    sandbox: str = "danger-full-access",
+) -> Run:
+    """``codex exec``; what it needs to reach the model comes by flags, so that config.toml stays as it was emitted."""
+    settings = {
+        "model": json.dumps(model_name),
+        "model_provider": '"mock"',
+        "approval_policy": '"never"',
+        "sandbox_mode": json.dumps(sandbox),
+        "check_for_update_on_startup": "false",
+        "analytics.enabled": "false",
+        "model_providers.mock": (
+            f'{{name="mock", base_url="http://127.0.0.1:{model.port}/v1", wire_api="responses", env_key="MOCK_KEY", '
+            "request_max_retries=0, stream_max_retries=0}"
+        ),
+    }
+    words = [str(executable), "exec", "--skip-git-repo-check", "-C", str(place.project)]
+    for name, value in settings.items():
+        words += ["-c", f"{name}={value}"]
+    words += ["--dangerously-bypass-hook-trust"] if bypass_trust else []
+    own = {"CODEX_HOME": str(place.config_home), "MOCK_KEY": "sk-test", "NO_PROXY": "127.0.0.1"}
+    return _run([*words, f"{MARK} go"], place, _environment(place, own | dict(environment or {})))
+
+
+def codex_hooks(executable: Path, place: Place) -> dict[str, Any]:
+    """What ``codex app-server`` says of the hooks that it finds for the project: trust, hash, timeout and warnings."""
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(place.project)]}},
+    ]
+    process = subprocess.Popen(
+        [str(executable), "app-server"],
+        env=_environment(place, {"CODEX_HOME": str(place.config_home), "MOCK_KEY": "sk-test"}),
+        cwd=place.project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+        for line in process.stdout:
+            reply = json.loads(line)
+            if reply.get("id") == 2:
+                answer: dict[str, Any] = reply["result"]
+                return answer
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    raise AssertionError("codex app-server did not answer hooks/list")
+
+
+def run_hermes(
+    executable: Path, model: MockModel, place: Place, *, environment: Mapping[str, str] | None = None, yolo: bool = True
+) -> Run:
+    """``hermes chat``; the provider is added to the emitted config.yaml, which holds all of its settings."""
+    config = place.config_home / "config.yaml"
+    emitted = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
+    base = {
+        "model": {
+            "default": "mock-model",
+            "provider": "custom",
+            "base_url": f"http://127.0.0.1:{model.port}/v1",
+            "api_key": "sk-test",
+            "context_length": 128000,
+        },
+        "terminal": {"backend": "local"},
+    }
+    place.config_home.mkdir(parents=True, exist_ok=True)
+    config.write_text(yaml.safe_dump(base | emitted, allow_unicode=True), encoding="utf-8")
+    own = {
+        "HERMES_HOME": str(place.config_home),
+        "OPENAI_API_KEY": "sk-test",
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{model.port}/v1",
+        "NO_PROXY": "127.0.0.1",
+    }
+    words = [str(executable), "chat", "-q", f"{MARK} go", "-Q", *(["--yolo"] if yolo else [])]
+    result = _run(words, place, _environment(place, own | dict(environment or {})))
+    logs = "\n".join(one.read_text(errors="replace") for one in sorted((place.config_home / "logs").glob("*.log")))
+    return Run(result.status, result.stdout, result.stderr, logs)
