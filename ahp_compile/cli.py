@@ -161,6 +161,8 @@ def _target_names(wanted: Sequence[str]) -> list[str]:
 def _read(options: argparse.Namespace) -> Registration | None:
     name = options.registration
     raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    if options.base_dir is not None and not os.path.isabs(options.base_dir):
+        raise UsageError("--base-dir must be an absolute path")
     reading = document.read("<stdin>" if name == "-" else name, raw, base_dir=options.base_dir, strict=options.strict)
     if reading.diagnostics:
         excerpt = sys.stderr.isatty()

@@ -36,6 +36,14 @@ def kind_of(name: str, kinds: Mapping[str, str]) -> str:
     return kinds.get(name, "other")
 
 
+def mcp_of(name: str) -> dict[str, str] | None:
+    """Server and tool of a name in the ``mcp__SERVER__TOOL`` convention; None for any other tool."""
+    if not name.startswith("mcp__"):
+        return None
+    server, _, tool = name.removeprefix("mcp__").partition("__")
+    return {"server": server, "tool": tool}
+
+
 def fold_reason(reason: str, limit: int) -> str:
     """A reason that a harness shows whole: without NUL, never blank, and shortened with a mark beyond ``limit`` UTF-8 bytes."""
     text = reason.replace("\0", "")

@@ -10,10 +10,11 @@ from ahp_compile import target
 from ahp_compile.compiler import Compilation
 from ahp_compile.equivalence import check
 from ahp_compile.judgement import Judgement, Stance
+from ahp_compile.registration import FailurePolicy
 from ahp_compile.target import BridgeFiles, Purpose, Request
 from tests.faults import claude_code, codex, hermes
 from tests.faults.common import Seeded
-from tests.support import CODEX_HOLES, PLACEMENT, TARGETS, both_policies, compiled, files_of
+from tests.support import CODEX_HOLES, PLACEMENT, TARGETS, both_policies, compiled, files_of, one_interceptor
 
 FAULTS = {"claude-code": claude_code.FAULTS, "codex": codex.FAULTS, "hermes": hermes.FAULTS}
 CLOSED = {"codex": frozenset({"all"})}
@@ -67,3 +68,31 @@ def test_there_are_faults_enough_and_half_are_native(name: str) -> None:
     assert len({one.name for one in faults}) == len(faults) >= 25
     assert 2 * sum(one.native for one in faults) >= len(faults)
     print(f"{name}: {len(faults)} seeded faults, {sum(one.native for one in faults)} in native files")
+
+
+FAIL_OPEN_FAULTS = {
+    "unproven is denied": ("*) exit 0;; esac", "*) exit 2;; esac"),
+    "silent denial passed on": (' && [ -n "$r" ]', ""),
+    "denial proceeds": ("77) exit 2;;", "77) exit 3;;"),
+    "guard word flipped": ("--guard proceed", "--guard deny"),
+    "bridge's own status passed on": ("*) exit 0;; esac", "*) exit $?;; esac"),
+}
+
+
+@pytest.mark.parametrize("fault", FAIL_OPEN_FAULTS)
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_a_fail_open_chain_must_proceed_on_the_same_list(name: str, fault: str) -> None:
+    compilation = compiled(one_interceptor(FailurePolicy.FAIL_OPEN), name)
+    assert compilation.judgement.equivalent
+    old, new = FAIL_OPEN_FAULTS[fault]
+    files = files_of(compilation)
+    (path,) = (one for one in files if one.endswith(("settings.json", "config.toml")))
+    text = files[path].decode()
+    escaped = old.replace('"', '\\"')
+    assert escaped in text
+    places = {one.purpose: one.destination for one in compilation.artifacts}
+    digest = places[Purpose.PLAN].rpartition("-")[2].removesuffix(".json")
+    request = Request(compilation.plan, PLACEMENT, BridgeFiles(places[Purpose.CLIENT], places[Purpose.PLAN], digest))
+    judgement = check(request, files | {path: text.replace(escaped, new).encode()}, target.load(name), STANCE)
+    harmless = (name, fault) in {("claude-code", "denial proceeds"), ("codex", "bridge's own status passed on")}
+    assert judgement.equivalent is harmless, judgement.defects

@@ -55,6 +55,13 @@ def shell_call(target: str, command: str, extra: str = "", *, code_mode: bool = 
     return Call("terminal", f'{{"command": {text}{extra}}}')
 
 
+def mcp_call(target: str) -> Call:
+    """A call of the tool do_it of the MCP server my-srv, as the harness names it to models."""
+    if target == "codex":
+        return Call("do_it", '{"x": "y"}', "mcp__my_srv")
+    return Call("mcp__my-srv__do_it" if target == "claude-code" else "mcp__my_srv__do_it", '{"x": "y"}')
+
+
 def run(target: str, executable: Path, model: MockModel, place: Place, **options: Any) -> Run:
     """Run the harness once with a prompt that the model's script answers."""
     return {"claude-code": run_claude, "codex": run_codex, "hermes": run_hermes}[target](executable, model, place, **options)
@@ -95,7 +102,7 @@ def run_claude(
     *,
     environment: Mapping[str, str] | None = None,
     permission_mode: str = "bypassPermissions",
-    flags: Sequence[str] = (),
+    mcp_server: Sequence[str] = (),
 ) -> Run:
     """``claude -p``; its own settings are in ``place.config_home``."""
     log = place.home / "debug.txt"
@@ -111,7 +118,10 @@ def run_claude(
         "NO_PROXY": "127.0.0.1",
     }
     words = [str(executable), "-p", f"{MARK} go", "--output-format", "stream-json", "--verbose"]
-    words += ["--permission-mode", permission_mode, "--debug-file", str(log), *flags]
+    words += ["--permission-mode", permission_mode, "--debug-file", str(log)]
+    if mcp_server:
+        servers = {"mcpServers": {"my-srv": {"command": mcp_server[0], "args": list(mcp_server[1:])}}}
+        words += ["--mcp-config", json.dumps(servers)]
     return _run(words, place, _environment(place, own | dict(environment or {})), log)
 
 
@@ -122,6 +132,7 @@ def run_codex(
     *,
     environment: Mapping[str, str] | None = None,
     bypass_trust: bool = False,
+    mcp_server: Sequence[str] = (),
     model_name: str = "gpt-5.5",
     sandbox: str = "danger-full-access",
 ) -> Run:
@@ -138,6 +149,8 @@ def run_codex(
             "request_max_retries=0, stream_max_retries=0}"
         ),
     }
+    if mcp_server:
+        settings["mcp_servers.my-srv"] = f"{{command={json.dumps(mcp_server[0])}, args={json.dumps(list(mcp_server[1:]))}}}"
     words = [str(executable), "exec", "--skip-git-repo-check", "-C", str(place.project)]
     for name, value in settings.items():
         words += ["-c", f"{name}={value}"]
@@ -181,7 +194,13 @@ def codex_hooks(executable: Path, place: Place) -> dict[str, Any]:
 
 
 def run_hermes(
-    executable: Path, model: MockModel, place: Place, *, environment: Mapping[str, str] | None = None, yolo: bool = True
+    executable: Path,
+    model: MockModel,
+    place: Place,
+    *,
+    environment: Mapping[str, str] | None = None,
+    mcp_server: Sequence[str] = (),
+    yolo: bool = True,
 ) -> Run:
     """``hermes chat``; the provider is added to the emitted config.yaml, which holds all of its settings."""
     config = place.config_home / "config.yaml"
@@ -196,6 +215,8 @@ def run_hermes(
         },
         "terminal": {"backend": "local"},
     }
+    if mcp_server:
+        base["mcp_servers"] = {"my-srv": {"command": mcp_server[0], "args": list(mcp_server[1:])}}
     place.config_home.mkdir(parents=True, exist_ok=True)
     config.write_text(yaml.safe_dump(base | emitted, allow_unicode=True), encoding="utf-8")
     own = {

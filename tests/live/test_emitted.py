@@ -6,6 +6,7 @@ A stand-in takes the place of the bridge: it records its words and input and ans
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,6 @@ from tests.support import CODEX_HOLES, both_policies, one_interceptor
 pytestmark = pytest.mark.live
 
 REASON = 'Not today: "quotes", $HOME, `id`, ü ポリシー 🚫'
-SURROGATE = ', "note": "\\ud800"'
 COMPLAINTS = ("invalid setting", "unknown configuration", "is not trusted", "failed to parse", "ignoring hook", "warning:")
 
 
@@ -97,11 +97,11 @@ def planned_words(compilation: Compilation, placement: Placement, event: Event) 
     return guard.bridge_words(Request(compilation.plan, placement, bridge), planned)
 
 
-def go(release: Release, place: Place, extra: str = "", **options: object) -> tuple[bool, MockModel, drive.Run]:
+def go(release: Release, place: Place, command: str = "touch ran", **options: object) -> tuple[bool, MockModel, drive.Run]:
     """Let the model ask for one shell command; whether it ran, what the model saw, and what the harness said."""
     marker = place.project / "ran"
     marker.unlink(missing_ok=True)
-    call = drive.shell_call(release.target, "touch ran", extra, code_mode=options.get("model_name") == "gpt-6.2-sol")
+    call = drive.shell_call(release.target, command, code_mode=options.get("model_name") == "gpt-6.2-sol")
     with MockModel([[call]]) as model:
         run = drive.run(release.target, release.executable, model, place, **options)
     return marker.exists(), model, run
@@ -162,8 +162,34 @@ def test_a_missing_bridge_denies(release: Release, place: Place) -> None:
 def test_a_lone_surrogate_in_an_argument_does_not_keep_the_call_from_being_judged(release: Release, place: Place) -> None:
     _, stand_in = installed(one_interceptor(), release, place)
     stand_in.answers(77, target.load(release.target).codec.deny(REASON))
-    ran, _, run = go(release, place, SURROGATE)
+    ran, model, run = go(release, place, command="touch ran # \ud800")
     assert not ran, run.words
+    if release.target == "codex" and "failed to parse function arguments" in run.words:
+        return  # refused by the harness itself, before any hook
+    assert "Not today" in model.told()
+    (payload,) = stand_in.inputs("tool.before")
+    json.loads(payload.decode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_a_tool_of_an_mcp_server_is_judged(release: Release, tmp_path: Path, denied: bool) -> None:
+    place = Place(tmp_path / "home", tmp_path / "home/config", tmp_path / "project")
+    place.project.mkdir(parents=True)
+    _, stand_in = installed(one_interceptor(), release, place)
+    codec = target.load(release.target).codec
+    stand_in.answers(*((77, codec.deny(REASON)) if denied else (0, b"ahp-proceed-1\n")))
+    marker = place.project / "ran"
+    server = [sys.executable, str(Path(__file__).with_name("mcp_server.py")), str(marker)]
+    with MockModel([[drive.mcp_call(release.target)]]) as model:
+        run = drive.run(release.target, release.executable, model, place, mcp_server=server)
+    assert marker.exists() is not denied, (run.words, model.told())
+    (payload,) = stand_in.inputs("tool.before")
+    call = codec.decode(Event.TOOL_BEFORE, json.loads(payload)).tool
+    assert call is not None
+    assert call.kind == "mcp"
+    assert call.mcp is not None
+    assert call.mcp["server"].replace("-", "_") == "my_srv"
+    assert call.mcp["tool"] == "do_it"
 
 
 def test_observed_events_fire_once_each_and_change_nothing(release: Release, place: Place) -> None:

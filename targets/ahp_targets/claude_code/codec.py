@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ahp_compile.dialect import agent_of, fold_reason, kind_of, required_text, text_or_none
+from ahp_compile.dialect import agent_of, fold_reason, kind_of, mcp_of, required_text, text_or_none
 from ahp_compile.registration import Event
 from ahp_compile.target import NativeEvent, ToolCall
 
@@ -79,16 +79,12 @@ class Codec:
 
 
 def _mcp(name: str, payload: dict[str, Any]) -> dict[str, str] | None:
-    """``mcp__SERVER__TOOL``: a server's own name may hold two underscores, so the payload's word for it comes first."""
-    if not name.startswith("mcp__"):
-        return None
-    rest = name.removeprefix("mcp__")
+    """A server's own name may hold two underscores, so the payload's word for it comes first."""
     server = payload.get("mcp_server")
     known = server.get("name") if isinstance(server, dict) else None
-    if isinstance(known, str) and rest.startswith(f"{known}__"):
-        return {"server": known, "tool": rest.removeprefix(f"{known}__")}
-    head, _, tail = rest.partition("__")
-    return {"server": head, "tool": tail}
+    if isinstance(known, str) and name.startswith(f"mcp__{known}__"):
+        return {"server": known, "tool": name.removeprefix(f"mcp__{known}__")}
+    return mcp_of(name)
 
 
 CODEC = Codec()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attrs import evolve
+
 from ahp_compile.engine import (
     Delivery,
     Engine,
@@ -59,6 +61,7 @@ UNPARSEABLE = _ran("unparseable", "exit 0 with stdout that is not JSON proceeds,
 BAD_OBJECT = _ran("bad-object", "exit 0 with a JSON object of another shape proceeds, and is blocked by onFailure block")
 ALLOW = _ran("allow", "permissionDecision allow skips the permission prompt")
 OTHER_STATUS = _ran("other-status", "any other exit status, a signal, 126 and 127 proceed, and are blocked by onFailure block")
+FAILURE_TEXT = _ran("failure-text", "a call blocked by onFailure shows the model the hook's command line and its stderr")
 TIMEOUT = _ran("timeout", "at the native timeout the call proceeds, and is blocked by onFailure block, printed deny or not")
 SECONDS = _ran("seconds", "timeout is in seconds, fractions are kept, there is no maximum")
 DEFAULT_TIMEOUT = Fact(
@@ -82,6 +85,7 @@ _TOOL_EVENTS = {
     "PostToolUse": Event.TOOL_AFTER,
     "PostToolUseFailure": Event.TOOL_ERROR,
 }
+_FAILURE_REASON = 'failed; blocking because onFailure is "block"'
 _NEW_SESSION_SOURCES = {"startup", "resume", "clear", "fork"}
 
 
@@ -105,7 +109,7 @@ def _rules(hook: LiftedHook, answer: NativeAnswer) -> Ruling:
         return _rules_after(hook, answer, blocks_on_failure=blocks_on_failure)
     # A child that holds the output keeps the harness reading until its timeout.
     if answer.exit_status is None or answer.holds_output:
-        return Ruling(blocks_on_failure, (TIMEOUT,))
+        return _on_failure(TIMEOUT, blocks=blocks_on_failure)
     output = _parse(answer.stdout)
     decision = _decision(output)
     if decision == "deny" and answer.exit_status in (0, 1, 2):
@@ -115,12 +119,16 @@ def _rules(hook: LiftedHook, answer: NativeAnswer) -> Ruling:
     if decision == "allow":
         return Ruling(False, (ALLOW,), escalates=True)
     if answer.exit_status != 0:
-        return Ruling(blocks_on_failure, (OTHER_STATUS,))
+        return _on_failure(OTHER_STATUS, blocks=blocks_on_failure)
     if not answer.stdout.strip() or output == {}:
         return Ruling(False, (NEUTRAL,))
     if isinstance(output, dict):
-        return Ruling(blocks_on_failure, (BAD_OBJECT,), disturbs=True)
+        return evolve(_on_failure(BAD_OBJECT, blocks=blocks_on_failure), disturbs=True)
     return Ruling(False, (UNPARSEABLE,), disturbs=True)
+
+
+def _on_failure(fact: Fact, *, blocks: bool) -> Ruling:
+    return Ruling(blocks, (fact, FAILURE_TEXT), _FAILURE_REASON, discloses=True) if blocks else Ruling(False, (fact,))
 
 
 def _rules_after(hook: LiftedHook, answer: ProcessAnswer, *, blocks_on_failure: bool) -> Ruling:
@@ -234,6 +242,7 @@ ENGINE = Engine(
         BAD_OBJECT,
         ALLOW,
         OTHER_STATUS,
+        FAILURE_TEXT,
         TIMEOUT,
         SECONDS,
         DEFAULT_TIMEOUT,

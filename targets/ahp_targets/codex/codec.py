@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ahp_compile.dialect import agent_of, fold_reason, kind_of, required_text, text_or_none
+from ahp_compile.dialect import agent_of, fold_reason, kind_of, mcp_of, required_text, text_or_none
 from ahp_compile.registration import Event
 from ahp_compile.target import NativeEvent, ToolCall
 
@@ -49,7 +49,7 @@ class Codec:
         tool_input = payload.get("tool_input")
         if not isinstance(tool_input, dict):
             raise ValueError("tool_input is not an object")
-        mcp = _mcp(name)
+        mcp = mcp_of(name)
         kind = "task" if name.startswith(_TASK_NAMESPACES) else kind_of(name, _KINDS)
         return ToolCall(
             call_id=text_or_none(payload, "tool_use_id"),
@@ -63,13 +63,6 @@ class Codec:
     def deny(self, reason: str) -> bytes:
         """The reason as text: the guard puts it on stderr behind a fixed prefix."""
         return fold_reason(reason, _REASON_LIMIT).encode()
-
-
-def _mcp(name: str) -> dict[str, str] | None:
-    if not name.startswith("mcp__"):
-        return None
-    server, _, tool = name.removeprefix("mcp__").partition("__")
-    return {"server": server, "tool": tool}
 
 
 CODEC = Codec()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ahp_compile.dialect import fold_reason, kind_of, required_text, text_or_none
+from ahp_compile.dialect import fold_reason, kind_of, mcp_of, required_text, text_or_none
 from ahp_compile.registration import Event
 from ahp_compile.target import NativeEvent, ToolCall
 
@@ -50,7 +50,7 @@ class Codec:
         arguments = payload.get("args")
         if not isinstance(arguments, dict):
             raise ValueError("args is not an object")
-        mcp = _mcp(name)
+        mcp = mcp_of(name)
         browses = name.startswith("browser_")
         return ToolCall(
             call_id=text_or_none(payload, "tool_call_id"),
@@ -75,13 +75,6 @@ def _result(result: Any) -> Any:
         return json.loads(result)
     except ValueError:
         return result
-
-
-def _mcp(name: str) -> dict[str, str] | None:
-    if not name.startswith("mcp_"):
-        return None
-    server, _, tool = name.removeprefix("mcp_").partition("_")
-    return {"server": server, "tool": tool}
 
 
 CODEC = Codec()

@@ -9,9 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads(
-    '{"tool.after": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c.json", "--digest", "5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c", "--event", "tool.after", "--budget-ms", "2000", "--guard", "proceed"]}, "tool.before": {"bound_s": 3.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c.json", "--digest", "5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c", "--event", "tool.before", "--budget-ms", "3250", "--guard", "deny"]}}'
-)
+HOOKS = json.loads('{"tool.after": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c.json", "--digest", "5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c", "--event", "tool.after", "--budget-ms", "2000", "--guard", "proceed"]}, "tool.before": {"bound_s": 3.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c.json", "--digest", "5e6bb931b460664c4195267454d4d721a24f5675de1b940082c9a1c94266a84c", "--event", "tool.before", "--budget-ms", "3250", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

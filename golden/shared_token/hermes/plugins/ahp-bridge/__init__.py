@@ -9,9 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads(
-    '{"tool.after": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842.json", "--digest", "b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842", "--event", "tool.after", "--budget-ms", "2000", "--guard", "proceed"]}, "tool.before": {"bound_s": 3.4, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842.json", "--digest", "b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842", "--event", "tool.before", "--budget-ms", "3400", "--guard", "deny"]}}'
-)
+HOOKS = json.loads('{"tool.after": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842.json", "--digest", "b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842", "--event", "tool.after", "--budget-ms", "2000", "--guard", "proceed"]}, "tool.before": {"bound_s": 3.4, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842.json", "--digest", "b1c37c7a9be955d1b24470f5e08d5dfbe617779eff79ccaf591b57e4e72c1842", "--event", "tool.before", "--budget-ms", "3400", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."
