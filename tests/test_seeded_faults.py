@@ -94,5 +94,5 @@ def test_a_fail_open_chain_must_proceed_on_the_same_list(name: str, fault: str) 
     digest = places[Purpose.PLAN].rpartition("-")[2].removesuffix(".json")
     request = Request(compilation.plan, PLACEMENT, BridgeFiles(places[Purpose.CLIENT], places[Purpose.PLAN], digest))
     judgement = check(request, files | {path: text.replace(escaped, new).encode()}, target.load(name), STANCE)
-    harmless = (name, fault) in {("claude-code", "denial proceeds"), ("codex", "bridge's own status passed on")}
+    harmless = fault == "bridge's own status passed on" or (name, fault) == ("codex", "unproven is denied")
     assert judgement.equivalent is harmless, judgement.defects
