@@ -51,7 +51,7 @@ def compile_registration(
     if not target.offers(placement.scope):
         offered = ", ".join(sorted(target.engine.scopes))
         raise PlacementError(f"{target.name} has no {placement.scope} scope; it offers: {offered}")
-    plan = lower(registration, target.name, search_path=placement.search_path)
+    plan = lower(registration, target.name, search_path=placement.search_path, state_dir=placement.state_dir)
     request = _request(plan, placement, frozenset(), trust_our_hook=trust_our_hook)
     compilation = _emit_and_check(request, target, stance)
     if not close:

@@ -77,3 +77,8 @@ class Placement:
         if self.scope is Scope.MANAGED:
             return "/etc/ahp-compile"
         return posixpath.join(self.home, ".local/share/ahp-compile")
+
+    @property
+    def state_dir(self) -> str | None:
+        """Where the bridge keeps its audit; None for managed scope, where each user has an own one."""
+        return None if self.scope is Scope.MANAGED else posixpath.join(self.home, ".local/state/ahp-compile")

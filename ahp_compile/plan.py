@@ -95,12 +95,16 @@ class Timing:
 
 @frozen
 class Plan:
-    """Everything that the bridge and the checker need to know about one registration on one target."""
+    """Everything that the bridge and the checker need to know about one registration on one target.
+
+    ``state_dir`` is where the audit is kept; None is below the home of whoever runs the harness.
+    """
 
     protocol_version: str
     target: str
     timing: Timing
     search_path: str
+    state_dir: str | None
     backends: tuple[PlannedBackend, ...]
     events: tuple[EventPlan, ...]
 
@@ -119,10 +123,18 @@ class Plan:
         return tuple(sorted(names))
 
 
-def lower(registration: Registration, target: str, *, search_path: str, timing: Timing | None = None) -> Plan:
+def lower(
+    registration: Registration,
+    target: str,
+    *,
+    search_path: str,
+    state_dir: str | None = None,
+    timing: Timing | None = None,
+) -> Plan:
     """Lower a valid registration for one target (its name): document order becomes chain order (AHP-COMP-001).
 
-    ``search_path`` is where bare commands will be looked up; ``timing`` are the allowances around the deadlines.
+    ``search_path`` is where bare commands will be looked up, ``state_dir`` where the audit is kept; ``timing`` are the
+    allowances around the deadlines.
     """
     timing = timing or Timing()
     events = (_plan_event(registration, event, timing) for event in Event)
@@ -131,6 +143,7 @@ def lower(registration: Registration, target: str, *, search_path: str, timing: 
         target=target,
         timing=timing,
         search_path=search_path,
+        state_dir=state_dir,
         backends=tuple(PlannedBackend(one.id, one.transport) for one in registration.backends),
         events=tuple(one for one in events if one.interceptors or one.observers),
     )

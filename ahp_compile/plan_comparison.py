@@ -21,6 +21,7 @@ def compare_plans(plan: Plan, lifted: Plan, findings: Findings) -> None:
         Obligation.TRANSPORT,
         "The plan file looks bare commands up on another path.",
     )
+    findings.require(lifted.state_dir == plan.state_dir, Obligation.EVENT, "The plan file has the audit kept in another place.")
     findings.require(lifted.timing == plan.timing, Obligation.BACKSTOP, "The plan file has other allowances around deadlines.")
     findings.require(
         [one.event for one in lifted.events] == [one.event for one in plan.events],

@@ -37,6 +37,7 @@ def write(plan: Plan) -> bytes:
         "protocolVersion": plan.protocol_version,
         "target": plan.target,
         "searchPath": plan.search_path,
+        "stateDir": plan.state_dir,
         "timing": {
             "startMs": plan.timing.start_ms,
             "killMs": plan.timing.kill_ms,

@@ -15,9 +15,10 @@ _LIMIT_BYTES = 5_000_000
 _KEPT = 3
 
 
-def default_path() -> Path:
-    """Below the user's own state folder; the environment, which a repository can set, does not move it."""
-    return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/ahp-compile/audit.jsonl"
+def path_in(state_dir: str | None) -> Path:
+    """The audit of a state folder, or of the user's own; the environment, which a repository can set, does not move it."""
+    folder = Path(state_dir) if state_dir else Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/ahp-compile"
+    return folder / "audit.jsonl"
 
 
 @frozen

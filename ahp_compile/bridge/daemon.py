@@ -27,7 +27,7 @@ from attrs import define, field
 from ahp_compile import plan_file, target
 from ahp_compile.bridge import backends as running_backends
 from ahp_compile.bridge import event as events
-from ahp_compile.bridge.audit import Audit, default_path
+from ahp_compile.bridge.audit import Audit, path_in
 from ahp_compile.bridge.backends import Backend
 from ahp_compile.bridge.chain import Judge
 from ahp_compile.bridge.observers import Observers
@@ -67,7 +67,7 @@ def make_judge(plan: Plan, audit: Audit | None = None) -> tuple[Judge, dict[str,
     """Everything that judges one plan's events. Raises TargetError when the plan's target is not installed."""
     codec: Codec = target.load(plan.target).codec
     backends: dict[str, Backend] = {one.id: running_backends.make(one, plan) for one in plan.backends}
-    audit = audit or Audit(default_path())
+    audit = audit or Audit(path_in(plan.state_dir))
     return Judge(plan, codec, backends, Observers(backends, audit), audit, events.source()), backends
 
 

@@ -409,7 +409,7 @@ class _Parser:
         return Variable(name, quoted)
 
     def _reserved(self) -> str:
-        """The plain word at the cursor, as far as reserved words are concerned."""
+        """The plain word at this place, as far as reserved words are concerned."""
         self._skip_blanks()
         end = self.at
         while end < len(self.text) and self.text[end] not in " \t\n;&|()<>\"'\\$`":

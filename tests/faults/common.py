@@ -131,6 +131,7 @@ PLAN_FAULTS = tuple(
         "token dropped": _set(lambda it: _backend(it, "com.example.cloud"), "tokenEnv", None),
         "token inlined": _set(lambda it: _backend(it, "com.example.cloud"), "token", "canary-7f3a"),
         "search path widened": _set(lambda it: it, "searchPath", ".:/bin"),
+        "audit elsewhere": _set(lambda it: it, "stateDir", "/tmp"),
         "plan of another target": _set(lambda it: it, "target", "other"),
         "plan of another format": _set(lambda it: it, "format", 2),
         "deadline as text": _set(_first, "deadlineMs", "750"),

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 5.3, "denies": false, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-e8a920c989b7645ed5d6c301578a8662acb8dc713381ab372e1b5d3f85f23c91.json", "--digest", "e8a920c989b7645ed5d6c301578a8662acb8dc713381ab372e1b5d3f85f23c91", "--event", "tool.before", "--budget-ms", "5300", "--guard", "proceed"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 5.3, "denies": false, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-a9286e9f51d7c4b257ae7128528de7dd91fdd64fe79fb467df4b7b38f04936b0.json", "--digest", "a9286e9f51d7c4b257ae7128528de7dd91fdd64fe79fb467df4b7b38f04936b0", "--event", "tool.before", "--budget-ms", "5300", "--guard", "proceed"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 3.0, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-cd8135234fea385d2e29791c316716860245eb1df0eec7d10b08c1b8eb118b9d.json", "--digest", "cd8135234fea385d2e29791c316716860245eb1df0eec7d10b08c1b8eb118b9d", "--event", "tool.before", "--budget-ms", "3000", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 3.0, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-f33ebbe1f8a87949d42421a05e3765e60fcfeebda32be7574d06f33239e1546e.json", "--digest", "f33ebbe1f8a87949d42421a05e3765e60fcfeebda32be7574d06f33239e1546e", "--event", "tool.before", "--budget-ms", "3000", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

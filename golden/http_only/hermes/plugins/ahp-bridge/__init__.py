@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 3.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-89075f19e79bf9c71897b39abd3a51887ccc1f0177ad6e2b42734fe206042695.json", "--digest", "89075f19e79bf9c71897b39abd3a51887ccc1f0177ad6e2b42734fe206042695", "--event", "tool.before", "--budget-ms", "3250", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 3.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-7fe62b2e4b5d08c3c4e0e3624f0c1b0240d4203ea0e6ae257307835de2deddbe.json", "--digest", "7fe62b2e4b5d08c3c4e0e3624f0c1b0240d4203ea0e6ae257307835de2deddbe", "--event", "tool.before", "--budget-ms", "3250", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

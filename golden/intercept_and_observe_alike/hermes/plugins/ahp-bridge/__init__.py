@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 4.5, "denies": false, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-4a323d9137f94aaf880a072f6b5d918eb98e03cf394b5ecb81b4d824d78de550.json", "--digest", "4a323d9137f94aaf880a072f6b5d918eb98e03cf394b5ecb81b4d824d78de550", "--event", "tool.before", "--budget-ms", "4500", "--guard", "proceed"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 4.5, "denies": false, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-5f6fcf9ffc290acbd70557318cbe5bd5dae62fdfaa8aaecc5bedcc73ba56651e.json", "--digest", "5f6fcf9ffc290acbd70557318cbe5bd5dae62fdfaa8aaecc5bedcc73ba56651e", "--event", "tool.before", "--budget-ms", "4500", "--guard", "proceed"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 602.501, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-60ed4514c8bde43b54b0f5a1dcdae88e648b366b1d8e58cb173ca4d2853f0756.json", "--digest", "60ed4514c8bde43b54b0f5a1dcdae88e648b366b1d8e58cb173ca4d2853f0756", "--event", "tool.before", "--budget-ms", "602501", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 602.501, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-627aed9087db0b0ece051cf6e1590c95e1d899fdc9cb07be83a948c739bf52ad.json", "--digest", "627aed9087db0b0ece051cf6e1590c95e1d899fdc9cb07be83a948c739bf52ad", "--event", "tool.before", "--budget-ms", "602501", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

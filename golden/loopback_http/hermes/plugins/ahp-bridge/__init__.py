@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 3.4, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-79303205aeb2bc4eb6a95650806af58478cdbd9ddfe55847d4510d8dd221066f.json", "--digest", "79303205aeb2bc4eb6a95650806af58478cdbd9ddfe55847d4510d8dd221066f", "--event", "tool.before", "--budget-ms", "3400", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 3.4, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-580fc365f1565734174ad9c4c35f05e102ff8eed85d1aa33c068dfd7bce2358f.json", "--digest", "580fc365f1565734174ad9c4c35f05e102ff8eed85d1aa33c068dfd7bce2358f", "--event", "tool.before", "--budget-ms", "3400", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 14.584, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-bb809f5386ddc819a3381049833621418739d71fed8b64f8a5d34abc66499048.json", "--digest", "bb809f5386ddc819a3381049833621418739d71fed8b64f8a5d34abc66499048", "--event", "tool.before", "--budget-ms", "14584", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 14.584, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-d54e725cf5f46ed6a71105861ccab3ccd44a1cab265d2aac73bccd17122177db.json", "--digest", "d54e725cf5f46ed6a71105861ccab3ccd44a1cab265d2aac73bccd17122177db", "--event", "tool.before", "--budget-ms", "14584", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"session.end": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-998dad267cbe2be80e1e2b5a4363c664011ca343dcb7511a3baf6d8d4897971c.json", "--digest", "998dad267cbe2be80e1e2b5a4363c664011ca343dcb7511a3baf6d8d4897971c", "--event", "session.end", "--budget-ms", "2000", "--guard", "proceed"]}}')
+HOOKS = json.loads('{"session.end": {"bound_s": 2.0, "denies": false, "judges": false, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-af1eb18a1e86c29cf45e705515ced3a962021187f414db260485d451cb8d5659.json", "--digest", "af1eb18a1e86c29cf45e705515ced3a962021187f414db260485d451cb8d5659", "--event", "session.end", "--budget-ms", "2000", "--guard", "proceed"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

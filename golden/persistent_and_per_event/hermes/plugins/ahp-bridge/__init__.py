@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 8.3, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-559b1d7af7bc77cfc63b64ccf35ee51eb4d0cf0bc06b9d7a085385da8ca40be4.json", "--digest", "559b1d7af7bc77cfc63b64ccf35ee51eb4d0cf0bc06b9d7a085385da8ca40be4", "--event", "tool.before", "--budget-ms", "8300", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 8.3, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-987abdbe952ea8e11bc1e345fb55f3992cf408e24fe38df08952dc54bc2de88b.json", "--digest", "987abdbe952ea8e11bc1e345fb55f3992cf408e24fe38df08952dc54bc2de88b", "--event", "tool.before", "--budget-ms", "8300", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."

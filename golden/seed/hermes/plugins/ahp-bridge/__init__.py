@@ -9,7 +9,7 @@ import signal
 import subprocess
 from typing import Any
 
-HOOKS = json.loads('{"tool.before": {"bound_s": 7.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-1a787cf5921fab52a13d2313be2256791dd4d5a7179011e4e9ecbf5820342ff3.json", "--digest", "1a787cf5921fab52a13d2313be2256791dd4d5a7179011e4e9ecbf5820342ff3", "--event", "tool.before", "--budget-ms", "7250", "--guard", "deny"]}}')
+HOOKS = json.loads('{"tool.before": {"bound_s": 7.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-8b1f546b30154426002e7c1912ac6d71bb93ef0de156076bd5e03c675f348b28.json", "--digest", "8b1f546b30154426002e7c1912ac6d71bb93ef0de156076bd5e03c675f348b28", "--event", "tool.before", "--budget-ms", "7250", "--guard", "deny"]}}')
 
 _UNAVAILABLE = "A required policy backend is unavailable."
 _DENIED = "Denied by policy."
