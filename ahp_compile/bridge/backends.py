@@ -22,12 +22,16 @@ OBSERVE_LIMIT_MS = 30_000
 
 @frozen
 class Ask:
-    """One intercept request: its line, its id, how long it may wait for its turn and then take, and the tokens at hand."""
+    """One intercept request: its line, its id, how long it may wait for its turn and then take, and the tokens at hand.
+
+    ``start_until_s`` is the moment, on the event loop's clock, up to which a program's start does not count as answering.
+    """
 
     line: bytes
     request_id: str
     wait_ms: int
     deadline_ms: int
+    start_until_s: float
     tokens: Mapping[str, str]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -56,10 +57,12 @@ class Judge:
     ) -> Verdict:
         asked: list[dict[str, Any]] = []
         verdict = PROCEED
+        # All starts of one event share the one allowance that the budget has for them.
+        start_until_s = asyncio.get_running_loop().time() + self.plan.timing.start_ms / 1000
         for interceptor in planned.interceptors:
             told = with_native if interceptor.include_native else document
             began = time.monotonic()
-            reply = await self._ask(interceptor, told, tokens)
+            reply = await self._ask(interceptor, told, start_until_s, tokens)
             asked.append(_account(interceptor, reply, began))
             stopped = semantics.step(interceptor.on_failure, reply.answer)
             if stopped is not None:
@@ -69,8 +72,10 @@ class Judge:
             self.audit.write(_entry(self.plan, document, verdict, asked))
         return verdict
 
-    async def _ask(self, interceptor: Interceptor, told: dict[str, Any], tokens: Mapping[str, str]) -> Reply:
-        ask = Ask(wire.intercept(told), told["id"], interceptor.wait_ms, interceptor.deadline_ms, tokens)
+    async def _ask(
+        self, interceptor: Interceptor, told: dict[str, Any], start_until_s: float, tokens: Mapping[str, str]
+    ) -> Reply:
+        ask = Ask(wire.intercept(told), told["id"], interceptor.wait_ms, interceptor.deadline_ms, start_until_s, tokens)
         return await self.backends[interceptor.backend].ask(ask)
 
 

@@ -8,6 +8,7 @@ the guard around it turns into the chain's guard verdict. docs/bridge-protocol.m
 # The private modules are the C halves of signal and socket: the public ones cost as much again as the interpreter's own start.
 import _signal  # type: ignore[import-not-found]
 import _socket
+import fcntl
 import posix
 import sys
 import time
@@ -75,7 +76,8 @@ def _make_folder(folder: str) -> posix.stat_result:
 
 def _ask(address: str, plan: str, digest: str, event: str, budget_ms: int, payload: bytes) -> bytes:
     """One exchange with the daemon, which is started when none answers. Returns its answer, empty when there is none."""
-    started = False
+    starter = -1
+    child = 0
     while True:
         connection = _connect(address)
         if connection is not None:
@@ -83,10 +85,25 @@ def _ask(address: str, plan: str, digest: str, event: str, budget_ms: int, paylo
             if needs is not None:
                 return _exchange(connection, needs, payload)
             # A daemon that was just going away: it took nothing from us yet, so the next one can be asked.
-        if not started:
-            _start_daemon(address, plan, digest)
-            started = True
+        if child == 0:
+            # Of many clients at once only one starts a daemon; when that one dies, the lock falls to another.
+            starter = starter if starter >= 0 else posix.open(f"{address}.starter", posix.O_RDWR | posix.O_CREAT, 0o600)
+            if _locked(starter):
+                child = _start_daemon(address, plan, digest)
+        elif posix.waitpid(child, posix.WNOHANG) != (0, 0):
+            # It ended without serving: there is none to be had, or another one is already there.
+            connection = _connect(address)
+            needs = _greet(connection, event, budget_ms) if connection is not None else None
+            return _exchange(connection, needs, payload) if connection is not None and needs is not None else b""
         time.sleep(0.002)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _connect(address: str) -> _socket.socket | None:
@@ -133,12 +150,12 @@ def _exchange(connection: _socket.socket, names: list[str], payload: bytes) -> b
     return answer[:-1] if answer.endswith(b".") else b""
 
 
-def _start_daemon(address: str, plan: str, digest: str) -> None:
-    """Start the daemon with nothing of ours: no environment, no stream, no terminal, no process group."""
+def _start_daemon(address: str, plan: str, digest: str) -> int:
+    """Start the daemon with nothing of ours: no environment, no stream, no terminal, no process group. Returns its pid."""
     null: list[tuple[int, int, str, int, int]] = [(posix.POSIX_SPAWN_OPEN, 0, "/dev/null", posix.O_RDONLY, 0)]
     null += [(posix.POSIX_SPAWN_OPEN, one, "/dev/null", posix.O_WRONLY, 0) for one in (1, 2)]
     words = [sys.executable, "-I", "-m", "ahp_compile.bridge.daemon", "--plan", plan, "--digest", digest, "--socket", address]
-    posix.posix_spawn(sys.executable, words, {"LANG": "C.UTF-8"}, file_actions=null, setsid=True)
+    return posix.posix_spawn(sys.executable, words, {"LANG": "C.UTF-8"}, file_actions=null, setsid=True)
 
 
 def _read_all(descriptor: int) -> bytes:

@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from attrs import define, field
 
@@ -80,7 +80,7 @@ class HttpBackend:
     async def _post(self, line: bytes, tokens: Mapping[str, str], limit_s: float) -> _Response:
         """Raises _Failed. A thread of its own does the blocking work; at the deadline its connection is cut and it ends."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"} | self._authorization(tokens)
-        exchange = _Exchange(self._connection, headers, line, urlsplit(self.transport.url))
+        exchange = _Exchange(self._connection, headers, line, urlsplit(self.transport.url), limit_s)
         try:
             async with asyncio.timeout(limit_s):
                 response = await exchange.run()
@@ -100,15 +100,18 @@ class HttpBackend:
             raise _Failed(FailureClass.CREDENTIAL)
         return {"Authorization": f"Bearer {token}"}
 
-    def _connection(self, *, fresh: bool) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it was used before."""
+    def _connection(self, limit_s: float, *, fresh: bool) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection whose single steps are bounded, and whether it was used before."""
         if self._idle and not fresh:
-            return self._idle.pop(), True
+            kept = self._idle.pop()
+            if kept.sock is not None:
+                kept.sock.settimeout(limit_s)
+            return kept, True
         url = urlsplit(self.transport.url)
         assert url.hostname is not None
         if url.scheme == "https":
-            return http.client.HTTPSConnection(url.hostname, url.port, context=self._tls), False
-        return http.client.HTTPConnection(url.hostname, url.port), False
+            return http.client.HTTPSConnection(url.hostname, url.port, timeout=limit_s, context=self._tls), False
+        return http.client.HTTPConnection(url.hostname, url.port, timeout=limit_s), False
 
 
 def _check_intercept(response: _Response) -> None:
@@ -130,7 +133,8 @@ class _Exchange:
         connect: Callable[..., tuple[http.client.HTTPConnection, bool]],
         headers: Mapping[str, str],
         body: bytes,
-        url: object,
+        url: SplitResult,
+        limit_s: float,
     ) -> None:
         self.connection: http.client.HTTPConnection | None = None
         self.closing = False
@@ -138,6 +142,7 @@ class _Exchange:
         self._headers = dict(headers)
         self._body = body
         self._path = _request_target(url)
+        self._limit_s = limit_s
         self._is_cut = False
 
     async def run(self) -> _Response:
@@ -172,7 +177,7 @@ class _Exchange:
             self.connection.close()
 
     def _exchange(self) -> _Response:
-        self.connection, reused = self._connect(fresh=False)
+        self.connection, reused = self._connect(self._limit_s, fresh=False)
         try:
             return self._once()
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
@@ -181,7 +186,7 @@ class _Exchange:
             if not reused or self._is_cut:
                 raise
             self.connection.close()
-            self.connection, _ = self._connect(fresh=True)
+            self.connection, _ = self._connect(self._limit_s, fresh=True)
             return self._once()
 
     def _once(self) -> _Response:
@@ -200,7 +205,5 @@ class _Exchange:
         )
 
 
-def _request_target(url: object) -> str:
-    path = getattr(url, "path", "") or "/"
-    query = getattr(url, "query", "")
-    return f"{path}?{query}" if query else path
+def _request_target(url: SplitResult) -> str:
+    return f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"

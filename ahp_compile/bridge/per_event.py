@@ -48,7 +48,7 @@ class PerEventBackend:
         except ValueError:
             return Reply(Failure(FailureClass.MALFORMED))
         finally:
-            await process.end(running)
+            process.end(running)
         return _read(output, status, ask.request_id)
 
     async def tell(self, line: bytes, tokens: Mapping[str, str]) -> bool:
@@ -63,7 +63,7 @@ class PerEventBackend:
         except (TimeoutError, ValueError):
             return False
         finally:
-            await process.end(running)
+            process.end(running)
         return status == 0
 
 

@@ -35,6 +35,7 @@ class PersistentBackend:
     transport: Stdio
     environment: Mapping[str, str]
     _running: Process | None = None
+    _starting: bool = False
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
     _restart: asyncio.Task[None] | None = None
 
@@ -47,12 +48,14 @@ class PersistentBackend:
         """End the program."""
         if self._restart is not None:
             self._restart.cancel()
-        await self._end()
+        self._end()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Wait for the program's turn, put the request, and read lines until the answer to it is there."""
+        """Wait for the program's turn, put the request, and read its answer."""
+        loop = asyncio.get_running_loop()
+        longest_s = max(ask.wait_ms / 1000, ask.start_until_s - loop.time(), 0)
         try:
-            async with asyncio.timeout(ask.wait_ms / 1000 if ask.wait_ms else None):
+            async with asyncio.timeout(longest_s):
                 await self._turn.acquire()
         except TimeoutError:
             return Reply(Failure(FailureClass.BUSY))
@@ -63,23 +66,23 @@ class PersistentBackend:
 
     async def _ask_in_turn(self, ask: Ask) -> Reply:
         try:
-            async with asyncio.timeout(ask.deadline_ms / 1000):
-                if not await self._ensure_running():
-                    return Reply(Failure(FailureClass.LAUNCH))
-                reply = await self._converse(ask)
+            if not await self._ensure_running():
+                return Reply(Failure(FailureClass.LAUNCH))
+            reply = await self._converse(ask)
         except TimeoutError:
             # The request is still outstanding there, so no other may be put to this process.
-            await self._start_anew()
+            self._start_anew()
             return Reply(Failure(FailureClass.DEADLINE))
         except _Gone:
-            await self._start_anew()
+            self._start_anew()
             return Reply(Failure(FailureClass.EXIT))
         except (_Garbage, ValueError):
-            await self._start_anew()
+            self._start_anew()
             return Reply(Failure(FailureClass.MALFORMED))
+        self._starting = False
         if isinstance(reply.answer, Failure) and reply.error_code is None:
             # What it says next could be about this request: its stream is not to be trusted any more.
-            await self._start_anew()
+            self._start_anew()
         return reply
 
     async def tell(self, line: bytes, tokens: Mapping[str, str]) -> bool:
@@ -92,21 +95,22 @@ class PersistentBackend:
                     await self._write(line)
                     return True
             except (TimeoutError, _Gone):
-                await self._start_anew()
+                self._start_anew()
                 return False
 
     async def _ensure_running(self) -> bool:
         if self._running is not None and self._running.returncode is None:
             return True
-        await self._end()
+        self._end()
         try:
             self._running = await process.launch(self.transport, self.environment)
         except (OSError, ValueError):
             return False
+        self._starting = True
         return True
 
     async def _converse(self, ask: Ask) -> Reply:
-        """Raises _Gone, or _Garbage for what was said before it was asked."""
+        """Raises TimeoutError at the deadline, _Gone, or _Garbage for what was said before it was asked."""
         assert self._running is not None
         stdout = self._running.stdout
         assert stdout is not None
@@ -114,13 +118,17 @@ class PersistentBackend:
             raise _Garbage
         writing = asyncio.create_task(self._write(ask.line))
         try:
-            line = await stdout.readline()
-            if not line.endswith(b"\n"):
-                raise _Gone
-            return wire.read_reply(line, ask.request_id)
+            if self._starting:
+                await asyncio.sleep(0)
+                await process.until_taken(self._running, ask.start_until_s)
+            async with asyncio.timeout(ask.deadline_ms / 1000):
+                line = await stdout.readline()
         finally:
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
+        if not line.endswith(b"\n"):
+            raise _Gone
+        return wire.read_reply(line, ask.request_id)
 
     async def _write(self, line: bytes) -> None:
         assert self._running is not None
@@ -131,15 +139,15 @@ class PersistentBackend:
         except OSError as error:
             raise _Gone from error
 
-    async def _start_anew(self) -> None:
+    def _start_anew(self) -> None:
         """End the process now and start the next one meanwhile, so that the next request does not pay for it."""
-        await self._end()
+        self._end()
         self._restart = asyncio.create_task(self.start())
 
-    async def _end(self) -> None:
+    def _end(self) -> None:
         if self._running is not None:
             ended, self._running = self._running, None
-            await process.end(ended)
+            process.end(ended)
 
 
 def _has_unread(stdout: asyncio.StreamReader) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
+import termios
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 
@@ -13,6 +16,8 @@ from ahp_compile.registration import Stdio
 
 ANSWER_LIMIT = 1 << 20
 """How many bytes an answer may have; more is not an answer."""
+
+_POLL_S = 0.002
 
 
 async def launch(transport: Stdio, environment: Mapping[str, str]) -> Process:
@@ -33,15 +38,40 @@ async def launch(transport: Stdio, environment: Mapping[str, str]) -> Process:
     )
 
 
-async def end(process: Process) -> None:
-    """Kill the process and its group, and let go of its pipes even when a grandchild still holds them. Never raises."""
+def end(process: Process) -> None:
+    """Kill the process and its group, and let go of its pipes even when a grandchild still holds them. Never raises.
+
+    The event loop reaps it; nobody waits, for the harness does.
+    """
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
         process.kill()
-    # wait() would wait for the pipes as well, which an escaped grandchild can hold for ever.
+    # What an escaped grandchild holds would keep the pipes open for ever.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
-    with contextlib.suppress(Exception):
-        await asyncio.wait_for(process.wait(), 1)
+
+
+async def until_taken(process: Process, until_s: float) -> None:
+    """Wait until the program has read what was written to it, or until a moment of the loop's clock, whichever is first.
+
+    A program that is still starting has not read anything: its start counts as the bridge's, not as its answering time.
+    """
+    loop = asyncio.get_running_loop()
+    while loop.time() < until_s and process.returncode is None and _unread(process) > 0:
+        await asyncio.sleep(_POLL_S)
+
+
+def _unread(process: Process) -> int:
+    """How many bytes lie in the pipe to the program's standard input."""
+    assert process.stdin is not None
+    if process.stdin.transport.get_write_buffer_size():
+        return 1
+    pipe = process.stdin.get_extra_info("pipe")
+    found = array.array("i", [0])
+    try:
+        fcntl.ioctl(pipe.fileno(), termios.FIONREAD, found)
+    except (OSError, ValueError):
+        return 0
+    return found[0]

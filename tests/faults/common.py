@@ -150,7 +150,7 @@ FILE_FAULTS = (
     Seeded("plan edited after emission", False, _edit_plan_afterwards),
     Seeded("plan missing", False, without("/plan-")),
     Seeded("client missing", False, without("/client-")),
-    Seeded("token assigned in the template", False, swap("env.example", "# ACME_TOKEN:", "ACME_TOKEN=\n#")),
+    Seeded("token assigned in the template", False, swap("env.example", "# ACME_TOKEN:", "ACME_TOKEN=\n# ACME_TOKEN:")),
     Seeded("template without the variable", False, swap("env.example", "ACME_TOKEN", "SOME_TOKEN")),
 )
 
