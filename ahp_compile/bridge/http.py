@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -144,6 +145,7 @@ class _Exchange:
         self._path = _request_target(url)
         self._limit_s = limit_s
         self._is_cut = False
+        self._socket: socket.socket | None = None
 
     async def run(self) -> _Response:
         """Raises _Failed."""
@@ -173,8 +175,10 @@ class _Exchange:
     def cut(self) -> None:
         """End whatever the thread waits for."""
         self._is_cut = True
-        if self.connection is not None:
-            self.connection.close()
+        # Closing would wait for the lock that the reading thread holds; a shutdown ends its read.
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _exchange(self) -> _Response:
         self.connection, reused = self._connect(self._limit_s, fresh=False)
@@ -191,9 +195,14 @@ class _Exchange:
 
     def _once(self) -> _Response:
         assert self.connection is not None
+        if self.connection.sock is None:
+            self.connection.connect()
+        self._socket = self.connection.sock
         self.connection.request("POST", self._path, self._body, self._headers)
         response = self.connection.getresponse()
         body = response.read(ANSWER_LIMIT + 1)
+        if response.length and len(body) <= ANSWER_LIMIT:
+            raise _Failed(FailureClass.CONNECTION)
         self.closing = response.will_close or not response.isclosed()
         if self.closing:
             self.connection.close()

@@ -179,6 +179,7 @@ COMMAND_LINE_FAULTS: Mapping[str, tuple[str, str]] = {
     "plan path re-quoted": ("--plan /home/ada", "--plan '\"/home/ada\"'"),
     "background": ("exec 3>&", "sleep 1 & exec 3>&"),
     "unguarded word": ("; case $? in", " || true; case $? in"),
+    "another program as well": ("; case $? in", "; s=$?; /usr/bin/logger called; case $s in"),
     "token on the command line": ("exec 3>&", "ACME_TOKEN=canary-7f3a; exec 3>&"),
 }
 """What a wrong guard emitter would write into a command line: old text and new text."""

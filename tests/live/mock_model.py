@@ -10,7 +10,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -39,7 +39,6 @@ class MockModel:
     turns: Sequence[Sequence[Call]]
     requests: list[tuple[str, dict[str, Any]]] = field(factory=list)
     _server: ThreadingHTTPServer | None = None
-    _lock: threading.Lock = field(factory=threading.Lock)
 
     def __enter__(self) -> MockModel:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -57,27 +56,52 @@ class MockModel:
         assert self._server is not None
         return int(self._server.server_address[1])
 
+    def tool_results(self) -> dict[str, list[str]]:
+        """What the model was told came of each call, by the call's id: usually one text, in the order in which they came."""
+        found: dict[str, list[str]] = {}
+        for _, body in list(self.requests):
+            for call_id, text in _results(body):
+                # Every request tells the whole conversation again.
+                if text not in found.setdefault(call_id, []):
+                    found[call_id].append(text)
+        return found
+
     def told(self) -> str:
         """Everything that the model was told as results of tool calls, as one text."""
-        return "\n".join(_results(body) for _, body in self.requests)
+        return "\n".join(text for texts in self.tool_results().values() for text in texts)
 
-    def next_turn(self, body: dict[str, Any], messages: Sequence[Any], answered: int) -> Sequence[Call]:
+    def next_turn(self, messages: Sequence[Any], answered: int) -> Sequence[Call]:
         """The calls for one request, given how many turns were answered; none for side conversations and after the last."""
-        with self._lock:
-            marked = MARK in json.dumps(messages)
-        return self.turns[answered] if marked and answered < len(self.turns) else ()
+        return self.turns[answered] if answered < len(self.turns) and MARK in json.dumps(messages) else ()
+
+    def turns_answered(self, calls_answered: int) -> int:
+        """How many whole turns so many answered calls are."""
+        turns = 0
+        for turn in self.turns:
+            calls_answered -= len(turn)
+            if calls_answered < 0:
+                break
+            turns += 1
+        return turns
 
 
-def _results(body: dict[str, Any]) -> str:
-    found = []
-    for message in (*body.get("messages", []), *(body.get("input") if isinstance(body.get("input"), list) else [])):
-        if message.get("role") == "tool" or str(message.get("type", "")).endswith("_call_output"):
-            found.append(_text(message.get("content", message.get("output"))))
-        content = message.get("content")
-        for block in content if isinstance(content, list) else []:
-            if isinstance(block, dict) and block.get("type") == "tool_result":
-                found.append(_text(block.get("content")))
-    return "\n".join(found)
+def _items(body: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The messages of a request; a prompt that is only a text has none of interest."""
+    listed = body.get(name)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _results(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Call id and text of every tool result in a request, whichever interface it is of."""
+    for item in _items(body, "input"):
+        if str(item.get("type", "")).endswith("_call_output"):
+            yield str(item.get("call_id")), _text(item.get("output"))
+    for message in _items(body, "messages"):
+        if message.get("role") == "tool":
+            yield str(message.get("tool_call_id")), _text(message.get("content"))
+        for block in _items(message, "content"):
+            if block.get("type") == "tool_result":
+                yield str(block.get("tool_use_id")), _text(block.get("content"))
 
 
 def _text(content: Any) -> str:
@@ -108,11 +132,11 @@ def _handler(model: MockModel) -> type[BaseHTTPRequestHandler]:
             if path.endswith("/count_tokens"):
                 self._send(b'{"input_tokens": 10}')
             elif path.endswith("/messages"):
-                self._stream_or_send(body, *_anthropic(model, body))
+                self._reply(body, _anthropic(model, body))
             elif path.endswith("/responses"):
-                self._stream_or_send(body, *_responses(model, body))
+                self._reply(body, _responses(model, body))
             elif path.endswith("/chat/completions"):
-                self._stream_or_send(body, *_chat(model, body))
+                self._reply(body, _chat(model, body))
             else:
                 self._send(b"{}")
 
@@ -126,11 +150,11 @@ def _handler(model: MockModel) -> type[BaseHTTPRequestHandler]:
             self.rfile.readline()
             return content
 
-        def _stream_or_send(self, body: dict[str, Any], whole: str, events: Iterator[str]) -> None:
+        def _reply(self, body: dict[str, Any], reply: _Reply) -> None:
             if body.get("stream"):
-                self._send("".join(events).encode("utf-8", "surrogatepass"), "text/event-stream")
+                self._send("".join(reply.events).encode("ascii"), "text/event-stream")
             else:
-                self._send(whole.encode("utf-8", "surrogatepass"))
+                self._send(json.dumps(reply.whole()).encode("ascii"))
 
         def _send(self, content: bytes, kind: str = "application/json") -> None:
             self.send_response(200)
@@ -143,19 +167,26 @@ def _handler(model: MockModel) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _named(kind: str, data: dict[str, Any] | str) -> str:
-    text = data if isinstance(data, str) else json.dumps(data)
-    return f"event: {kind}\ndata: {text}\n\n"
+@frozen
+class _Reply:
+    """An answer as a stream of events, or whole. Arguments that are no JSON at all can only be streamed."""
+
+    events: Iterator[str]
+    whole: Callable[[], dict[str, Any]]
+
+
+def _named(kind: str, data: dict[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps(data)}\n\n"
 
 
 def _identity(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:16]}"
 
 
-def _anthropic(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[str]]:
-    messages = body.get("messages", [])
+def _anthropic(model: MockModel, body: dict[str, Any]) -> _Reply:
+    messages = _items(body, "messages")
     answered = sum(one.get("role") == "assistant" for one in messages)
-    calls = model.next_turn(body, messages, answered) if body.get("tools") else ()
+    calls = model.next_turn(messages, answered) if body.get("tools") else ()
     blocks = [{"type": "tool_use", "id": _identity("toolu"), "name": one.name, "input": {}} for one in calls]
     stop = "tool_use" if calls else "end_turn"
     message = {
@@ -181,9 +212,11 @@ def _anthropic(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[st
         yield _named("message_delta", {"type": "message_delta", "delta": delta, "usage": usage})
         yield _named("message_stop", {"type": "message_stop"})
 
-    text = [{"type": "text", "text": "done"}]
-    content = [block | {"input": json.loads(call.arguments)} for call, block in zip(calls, blocks, strict=True)] or text
-    return json.dumps(message | {"content": content, "stop_reason": stop}), events()
+    def whole() -> dict[str, Any]:
+        asked = [block | {"input": json.loads(call.arguments)} for call, block in zip(calls, blocks, strict=True)]
+        return message | {"content": asked or [{"type": "text", "text": "done"}], "stop_reason": stop}
+
+    return _Reply(events(), whole)
 
 
 def _anthropic_block(index: int, block: dict[str, Any], delta: dict[str, Any]) -> Iterator[str]:
@@ -192,14 +225,10 @@ def _anthropic_block(index: int, block: dict[str, Any], delta: dict[str, Any]) -
     yield _named("content_block_stop", {"type": "content_block_stop", "index": index})
 
 
-def _responses(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[str]]:
-    items = body.get("input") if isinstance(body.get("input"), list) else []
-    outputs = {one.get("call_id") for one in items if str(one.get("type", "")).endswith("_call_output")}
-    answered = len(
-        {one.get("_turn", one.get("call_id")) for one in items if one.get("call_id") in outputs and "output" not in one}
-    )
-    answered = _turns_answered(model, answered)
-    calls = model.next_turn(body, items, answered)
+def _responses(model: MockModel, body: dict[str, Any]) -> _Reply:
+    items = _items(body, "input")
+    answered = len({call_id for call_id, _ in _results(body)})
+    calls = model.next_turn(items, model.turns_answered(answered))
     identity = _identity("resp")
     output: list[dict[str, Any]] = [_responses_item(one) for one in calls]
     if not output:
@@ -222,18 +251,7 @@ def _responses(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[st
             )
         yield _named("response.completed", {"type": "response.completed", "response": done})
 
-    return json.dumps(done), events()
-
-
-def _turns_answered(model: MockModel, calls_answered: int) -> int:
-    """How many whole turns so many answered calls are."""
-    turns = 0
-    for turn in model.turns:
-        if calls_answered < len(turn):
-            break
-        calls_answered -= len(turn)
-        turns += 1
-    return turns
+    return _Reply(events(), lambda: done)
 
 
 def _responses_item(call: Call) -> dict[str, Any]:
@@ -245,10 +263,10 @@ def _responses_item(call: Call) -> dict[str, Any]:
     return item | {"type": "function_call", "arguments": call.arguments}
 
 
-def _chat(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[str]]:
-    messages = body.get("messages", [])
+def _chat(model: MockModel, body: dict[str, Any]) -> _Reply:
+    messages = _items(body, "messages")
     answered = sum(bool(one.get("tool_calls")) for one in messages)
-    calls = model.next_turn(body, messages, answered) if body.get("tools") else ()
+    calls = model.next_turn(messages, answered) if body.get("tools") else ()
     finish = "tool_calls" if calls else "stop"
     tool_calls = [
         {
@@ -275,4 +293,4 @@ def _chat(model: MockModel, body: dict[str, Any]) -> tuple[str, Iterator[str]]:
         yield "data: [DONE]\n\n"
 
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    return json.dumps({**base, "object": "chat.completion", "choices": [choice], "usage": usage}), events()
+    return _Reply(events(), lambda: {**base, "object": "chat.completion", "choices": [choice], "usage": usage})
