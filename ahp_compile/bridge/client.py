@@ -15,6 +15,7 @@ import time
 
 UNAVAILABLE = 71
 _FLAGS = ("--plan", "--digest", "--event", "--budget-ms", "--guard")
+_RUN = "/run/user"
 _TMP = "/tmp"
 
 
@@ -54,7 +55,7 @@ def runtime_folder() -> str | None:
     It does not follow from the environment, which an opened repository can set.
     """
     uid = posix.getuid()
-    for base, name in ((f"/run/user/{uid}", "ahp-compile"), (_TMP, f"ahp-compile-{uid}")):
+    for base, name in ((f"{_RUN}/{uid}", "ahp-compile"), (_TMP, f"ahp-compile-{uid}")):
         folder = f"{base}/{name}"
         try:
             found = _make_folder(folder)

@@ -8,9 +8,13 @@ import contextlib
 import fcntl
 import os
 import signal
+import subprocess
+import sys
 import termios
 from asyncio.subprocess import Process
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from ahp_compile.registration import Stdio
 
@@ -25,7 +29,7 @@ async def launch(transport: Stdio, environment: Mapping[str, str]) -> Process:
 
     The harness's directory changes under the bridge, so an undeclared cwd is the root.
     """
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         transport.command,
         *transport.args,
         stdin=asyncio.subprocess.PIPE,
@@ -36,6 +40,8 @@ async def launch(transport: Stdio, environment: Mapping[str, str]) -> Process:
         start_new_session=True,
         limit=ANSWER_LIMIT,
     )
+    _tell_leash("+", process.pid)
+    return process
 
 
 def end(process: Process) -> None:
@@ -47,10 +53,28 @@ def end(process: Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
         process.kill()
+    _tell_leash("-", process.pid)
     # What an escaped grandchild holds would keep the pipes open for ever.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+
+
+@cache
+def _leash() -> subprocess.Popen[bytes]:
+    """The process that ends what is left when this one is killed."""
+    words = [sys.executable, "-I", "-S", str(Path(__file__).with_name("leash.py"))]
+    return subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/"
+    )
+
+
+def _tell_leash(sign: str, pid: int) -> None:
+    leash = _leash()
+    assert leash.stdin is not None
+    with contextlib.suppress(OSError):
+        leash.stdin.write(f"{sign}{pid}\n".encode())
+        leash.stdin.flush()
 
 
 async def until_taken(process: Process, until_s: float) -> None:

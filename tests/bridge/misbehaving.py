@@ -97,7 +97,7 @@ def stdio():
         note(message)
         if "id" not in message:
             if behaviour == "slow_observer":
-                time.sleep(5)
+                time.sleep(1.5)
             continue
         answer_stdio(message)
         if mode == "per_event":
@@ -171,7 +171,7 @@ def answer_http(connection, message):
     if "id" not in message:
         content = b""
         if behaviour == "slow_observer":
-            time.sleep(5)
+            time.sleep(1.5)
     match behaviour:
         case "hang":
             time.sleep(30)

@@ -29,10 +29,26 @@ def installed(release: Release) -> Release:
     return release
 
 
+@pytest.fixture
+def codex() -> Release:
+    """The release of Codex."""
+    return installed(next(one for one in RELEASES.values() if one.target == "codex"))
+
+
 @pytest.fixture(params=["plain", 'it\'s a "home" ü ポリシー $X'])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Scratch folders, once with ordinary names and once with awkward ones."""
-    root = tmp_path / request.param
+    return make_place(tmp_path / request.param)
+
+
+@pytest.fixture
+def simple_place(tmp_path: Path) -> Place:
+    """Scratch folders with ordinary names only."""
+    return make_place(tmp_path / "plain")
+
+
+def make_place(root: Path) -> Place:
+    """Scratch folders below ``root``; the names of some hold a space."""
     found = Place(root / "home", root / "home" / "own config", root / "my project")
     for folder in (found.home, found.config_home, found.project):
         folder.mkdir(parents=True)

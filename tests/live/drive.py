@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ LIMIT_S = 120
 
 @frozen
 class Run:
-    """How a harness ended, what it printed, and its debug log where it has one."""
+    """How a harness ended (-9 after LIMIT_S), what it printed, and its debug log where it has one."""
 
     status: int
     stdout: str
@@ -62,9 +66,15 @@ def mcp_call(target: str) -> Call:
     return Call("mcp__my-srv__do_it" if target == "claude-code" else "mcp__my_srv__do_it", '{"x": "y"}')
 
 
+def mcp_server(marker: Path) -> list[str]:
+    """The words that start the server my-srv, whose tool writes the marker."""
+    return [sys.executable, str(Path(__file__).with_name("mcp_server.py")), str(marker)]
+
+
 def run(target: str, executable: Path, model: MockModel, place: Place, **options: Any) -> Run:
     """Run the harness once with a prompt that the model's script answers."""
-    return {"claude-code": run_claude, "codex": run_codex, "hermes": run_hermes}[target](executable, model, place, **options)
+    drivers: dict[str, Callable[..., Run]] = {"claude-code": run_claude, "codex": run_codex, "hermes": run_hermes}
+    return drivers[target](executable, model, place, **options)
 
 
 def _environment(place: Place, extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -76,23 +86,37 @@ def _environment(place: Place, extra: Mapping[str, str] | None) -> dict[str, str
 
 
 def _run(words: Sequence[str], place: Place, environment: Mapping[str, str], log: Path | None = None) -> Run:
-    """Run with a time limit; the whole process group is killed at its end, so that nothing is left over."""
-    process = subprocess.Popen(
-        words,
-        cwd=place.project,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        stdout, stderr = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
+    """Run with a time limit. Its process group is killed at its end, so that nothing of it is left over.
+
+    Output goes to files: a process that left the group and holds a pipe would keep us waiting.
+    """
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        process = subprocess.Popen(
+            words,
+            cwd=place.project,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=LIMIT_S)
+        finally:
+            _kill(process)
+        told = log.read_text(errors="replace") if log is not None and log.exists() else ""
+        texts = []
+        for stream in (stdout, stderr):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace"))
+    return Run(process.returncode, texts[0], texts[1], told)
+
+
+def _kill(process: subprocess.Popen[Any]) -> None:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        stdout, stderr = process.communicate()
-    told = log.read_text(errors="replace") if log is not None and log.exists() else ""
-    return Run(process.returncode, stdout.decode(errors="replace"), stderr.decode(errors="replace"), told)
+    process.wait()
 
 
 def run_claude(
@@ -161,7 +185,7 @@ def run_codex(
 
 def codex_hooks(executable: Path, place: Place) -> dict[str, Any]:
     """What ``codex app-server`` says of the hooks that it finds for the project: trust, hash, timeout and warnings."""
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
         {"method": "initialized"},
         {"id": 2, "method": "hooks/list", "params": {"cwds": [str(place.project)]}},
@@ -178,6 +202,8 @@ def codex_hooks(executable: Path, place: Place) -> dict[str, Any]:
     )
     assert process.stdin is not None
     assert process.stdout is not None
+    limit = threading.Timer(LIMIT_S, process.kill)
+    limit.start()
     try:
         for message in messages:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -188,9 +214,25 @@ def codex_hooks(executable: Path, place: Place) -> dict[str, Any]:
                 answer: dict[str, Any] = reply["result"]
                 return answer
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        limit.cancel()
+        _kill(process)
+        process.stdin.close()
+        process.stdout.close()
     raise AssertionError("codex app-server did not answer hooks/list")
+
+
+def hermes_settings(port: int) -> dict[str, Any]:
+    """What config.yaml must say for Hermes to reach a model on this port."""
+    return {
+        "model": {
+            "default": "mock-model",
+            "provider": "custom",
+            "base_url": f"http://127.0.0.1:{port}/v1",
+            "api_key": "sk-test",
+            "context_length": 128000,
+        },
+        "terminal": {"backend": "local"},
+    }
 
 
 def run_hermes(
@@ -205,16 +247,7 @@ def run_hermes(
     """``hermes chat``; the provider is added to the emitted config.yaml, which holds all of its settings."""
     config = place.config_home / "config.yaml"
     emitted = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
-    base = {
-        "model": {
-            "default": "mock-model",
-            "provider": "custom",
-            "base_url": f"http://127.0.0.1:{model.port}/v1",
-            "api_key": "sk-test",
-            "context_length": 128000,
-        },
-        "terminal": {"backend": "local"},
-    }
+    base = hermes_settings(model.port)
     if mcp_server:
         base["mcp_servers"] = {"my-srv": {"command": mcp_server[0], "args": list(mcp_server[1:])}}
     place.config_home.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from wherever this machine's npm and pip are set up to look. Exit status 1 when 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+[0-9A-Za-z.+-]*")
 
 
 class Release:
@@ -42,7 +45,8 @@ class Release:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return self.version if self.version in done.stdout + done.stderr else (done.stdout.strip() or None)
+        found = _VERSION.search(done.stdout)
+        return found[0] if found else None
 
     def install(self) -> None:
         """Install exactly this version. Raises CalledProcessError."""
@@ -61,7 +65,7 @@ class Release:
 def cache() -> Path:
     """The folder of all releases: AHP_HARNESS_CACHE, or .cache/harnesses in the repository."""
     given = os.environ.get("AHP_HARNESS_CACHE")
-    return Path(given) if given else HERE.parents[1] / ".cache/harnesses"
+    return Path(given).absolute() if given else HERE.resolve().parents[1] / ".cache/harnesses"
 
 
 def releases() -> dict[str, Release]:
@@ -85,6 +89,10 @@ def _ensure(release: Release) -> str | None:
 def main(names: list[str]) -> int:
     """Install the named releases, or all."""
     known = releases()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no release {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 1
     wanted = [known[name] for name in names] if names else list(known.values())
     with ThreadPoolExecutor(2) as pool:
         problems = [one for one in pool.map(_ensure, wanted) if one is not None]

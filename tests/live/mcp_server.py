@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 TOOL = {
     "name": "do_it",
@@ -11,7 +12,7 @@ TOOL = {
 }
 
 
-def answer(message: dict) -> dict:
+def answer(message: dict[str, Any]) -> dict[str, Any]:
     match message["method"]:
         case "initialize":
             version = message["params"]["protocolVersion"]

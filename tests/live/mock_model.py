@@ -189,7 +189,7 @@ def _anthropic(model: MockModel, body: dict[str, Any]) -> _Reply:
     calls = model.next_turn(messages, answered) if body.get("tools") else ()
     blocks = [{"type": "tool_use", "id": _identity("toolu"), "name": one.name, "input": {}} for one in calls]
     stop = "tool_use" if calls else "end_turn"
-    message = {
+    message: dict[str, Any] = {
         "id": _identity("msg"),
         "type": "message",
         "role": "assistant",
@@ -205,8 +205,7 @@ def _anthropic(model: MockModel, body: dict[str, Any]) -> _Reply:
         if not calls:
             yield from _anthropic_block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "done"})
         for index, (call, block) in enumerate(zip(calls, blocks, strict=True)):
-            delta = {"type": "input_json_delta", "partial_json": call.arguments}
-            yield from _anthropic_block(index, block, delta)
+            yield from _anthropic_block(index, block, {"type": "input_json_delta", "partial_json": call.arguments})
         usage = {"output_tokens": 5}
         delta = {"stop_reason": stop, "stop_sequence": None}
         yield _named("message_delta", {"type": "message_delta", "delta": delta, "usage": usage})
