@@ -18,7 +18,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ SYNTHETIC_REASON = "A required policy backend is unavailable."
 """All that a synthetic denial says: no network detail, no backend's words (protocol section 14)."""
 
 PAYLOAD_LIMIT = 256 << 20
+_MOST_DIGITS = 4000
 _IDLE_S = 900.0
 _DRAIN_S = 30.0
 _GREETING_LIMIT_S = 10.0
@@ -73,10 +74,15 @@ def make_judge(plan: Plan, audit: Audit | None = None) -> tuple[Judge, dict[str,
 
 def parse_payload(payload: bytes) -> dict[str, Any]:
     """A harness's payload as an object. Raises ValueError. A lone surrogate stays what it is, escaped or raw."""
-    document = json.loads(payload.decode("utf-8", "surrogatepass"))
+    document = json.loads(payload.decode("utf-8", "surrogatepass"), parse_int=_integer)
     if not isinstance(document, dict):
         raise ValueError("the payload is not an object")
     return document
+
+
+def _integer(digits: str) -> int | str:
+    """An integer with more digits than the interpreter converts stays text, so that its call is asked about at all."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
 
 def answer(verdict: Verdict, codec: Codec) -> bytes:
@@ -151,13 +157,14 @@ def _peer_uid(writer: asyncio.StreamWriter) -> int:
     return int(uid)
 
 
-async def run(plan: Plan, address: str, idle_s: float = _IDLE_S) -> None:
-    """Serve one plan at one socket until idle or told to end."""
+async def run(plan: Plan, address: str, ready: Callable[[], None], idle_s: float = _IDLE_S) -> None:
+    """Serve one plan at one socket until idle or told to end; ``ready`` is called when clients can connect."""
     judge, backends = make_judge(plan)
     server = Server(judge, plan.token_variables(), idle_s)
     listener = await asyncio.start_unix_server(server.serve, path=f"{address}.new", limit=1 << 20, backlog=256)
     os.chmod(f"{address}.new", 0o600)
     os.replace(f"{address}.new", address)
+    ready()
     starting = [asyncio.create_task(one.start()) for one in backends.values()]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -183,21 +190,39 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve unless another daemon already does; the exit status says which."""
+    """Serve in a process of its own, unless another daemon already does.
+
+    Returns to the starter, with status 0, as soon as clients can connect; another status means that there will be no daemon.
+    """
     options = _parse(arguments)
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.close(reading)
+        os._exit(_serve(options, writing))
+    os.close(writing)
+    return 0 if os.read(reading, 1) else 71
+
+
+def _serve(options: argparse.Namespace, starter: int) -> int:
+    def ready() -> None:
+        os.write(starter, b"1")
+        os.close(starter)
+
     os.umask(0o077)
     os.chdir("/")
-    os.closerange(3, 4096)
+    os.closerange(3, starter)
+    os.closerange(starter + 1, 4096)
     lock = os.open(f"{options.socket}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        ready()
         return 0
     try:
         plan = load_plan(options.plan, options.digest)
-    except BridgeError:
+        asyncio.run(run(plan, options.socket, ready, options.idle_s))
+    except Exception:
         return 71
-    asyncio.run(run(plan, options.socket, options.idle_s))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -47,7 +48,20 @@ def observe(event: Mapping[str, Any]) -> bytes:
 
 def _line(message: Mapping[str, Any]) -> bytes:
     # ASCII with escapes: a lone surrogate that a model put into its arguments arrives as it was.
-    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+    try:
+        text = json.dumps(message, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(message), separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii") + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    """The same with text in place of numbers that JSON has not: a model can have its harness make infinities (1e999)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list) else value
 
 
 class _Unusable(Exception):

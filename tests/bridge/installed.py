@@ -102,6 +102,11 @@ class Installed:
         """Pids of this plan's daemons."""
         return [pid for pid, words in processes().items() if "ahp_compile.bridge.daemon" in words and self.digest in words]
 
+    def daemon(self) -> int:
+        """Pid of this plan's one daemon; the process that started it is gone a moment later."""
+        until(lambda: len(self.daemons()) == 1)
+        return self.daemons()[0]
+
     def stop(self) -> None:
         """End the daemon, and wait until it and its backends are gone."""
         for pid in self.daemons():

@@ -64,7 +64,7 @@ def test_no_objection_is_the_harnesses_own_neutral_answer(home: Path, running: l
     for _ in range(2):
         seen = one.call()
         assert (seen.status, seen.stdout, seen.stderr) == (0, b"", b"")
-    assert len(one.daemons()) == 1
+    assert one.daemon()
     first, second = log(home, "one")
     assert first["pid"] == second["pid"]
     assert first["params"]["event"]["id"] == first["id"] != second["id"]
@@ -80,10 +80,10 @@ def test_the_daemon_and_its_backends_have_nothing_of_the_hooks(home: Path, runni
     one = put(running, home, backend(home, "one"))
     hostile = {"ACME_TOKEN": CANARY, "PYTHONPATH": "/tmp/evil", "HTTPS_PROXY": "http://evil", "SSL_CERT_FILE": "/evil"}
     one.call(environment=hostile)
-    (pid,) = one.daemons()
+    pid = one.daemon()
     assert Path(f"/proc/{pid}/environ").read_bytes().rstrip(b"\0") == b"LANG=C.UTF-8"
     assert {os.readlink(f"/proc/{pid}/fd/{n}") for n in (0, 1, 2)} == {"/dev/null"}
-    assert os.getsid(pid) == pid
+    assert os.getsid(pid) != os.getsid(0)
     (entry,) = log(home, "one")
     assert entry["environment"] == ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER"]
     assert entry["cwd"] == "/"
@@ -277,14 +277,23 @@ def test_a_hostile_environment_changes_nothing(home: Path, running: list[Install
         {"note": "\ud800", "nul": "\0", "emoji": "🚫", "cjk": "ポリシー"},
         {"nested": json.loads("[" * 100 + "]" * 100)},
         {},
+        {"number": 1.5, "big": 10**3000, "exponent": 1e300},
     ],
-    ids=["large", "unicode", "nested", "empty"],
+    ids=["large", "unicode", "nested", "empty", "numbers"],
 )
 def test_any_input_arrives_as_it_is(tool_input: dict[str, Any], home: Path, running: list[Installed]) -> None:
     one = put(running, home, backend(home, "one"))
     assert one.call(PAYLOAD | {"tool_input": tool_input}).status == 0
     (entry,) = log(home, "one")
     assert entry["params"]["event"]["tool"]["input"] == tool_input
+
+
+def test_numbers_that_json_has_not_are_asked_about_as_text(home: Path, running: list[Installed]) -> None:
+    one = put(running, home, backend(home, "one", "deny", policy=FAIL_OPEN))
+    raw = json.dumps(PAYLOAD).replace('"ls"', "[1e999, -1e999, NaN, " + "9" * 5000 + "]").encode()
+    assert one.call(raw).denied
+    (entry,) = log(home, "one")
+    assert entry["params"]["event"]["tool"]["input"] == {"command": ["inf", "-inf", "nan", "9" * 5000]}
 
 
 @pytest.mark.parametrize("payload", [b"", b"null", b"{", b'{"hook_event_name": "PreToolUse"}', b"\xff"])
@@ -306,11 +315,12 @@ def test_a_daemon_that_is_idle_ends_and_leaves_nothing(home: Path) -> None:
     address = f"{folder}/test-{os.getpid()}.sock"
     words = [sys.executable, "-I", "-m", "ahp_compile.bridge.daemon", "--plan", str(one.plan), "--digest", one.digest]
     pid = os.posix_spawn(words[0], [*words, "--socket", address, "--idle-s", "0.5"], {"LANG": "C.UTF-8"}, setsid=True)
-    until(lambda: os.path.exists(address))
-    assert os.stat(address).st_mode & 0o777 == 0o600
-    assert os.stat(folder).st_mode & 0o777 == 0o700
     _, status = os.waitpid(pid, 0)
     assert status == 0
+    assert os.path.exists(address)
+    assert os.stat(address).st_mode & 0o777 == 0o600
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+    until(lambda: not one.daemons())
     assert not os.path.exists(address)
     assert one.children() == []
     for left in Path(folder).glob(f"test-{os.getpid()}.sock*"):
@@ -349,7 +359,7 @@ def test_killing_everything_while_calls_run_gives_no_wrong_verdict(home: Path, r
     assert 0 not in ends
     assert sum(each.denied for each in seen) >= 150
     until(lambda: one.call().denied)
-    (pid,) = one.daemons()
+    pid = one.daemon()
     before = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     for _ in range(20):
         assert one.call().denied
@@ -404,9 +414,9 @@ def test_the_socket_folder_is_ours_alone_or_none(tmp_path: Path, monkeypatch: py
 def test_a_socket_that_lies_there_from_before_is_replaced(home: Path, running: list[Installed]) -> None:
     one = put(running, home, backend(home, "one"))
     one.call()
-    (pid,) = one.daemons()
+    pid = one.daemon()
     os.kill(pid, signal.SIGKILL)
     until(lambda: not one.daemons())
     time.sleep(0.1)
     assert one.call().status == 0
-    assert len(one.daemons()) == 1
+    assert one.daemon()

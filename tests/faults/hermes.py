@@ -33,8 +33,8 @@ _PLUGIN_FAULTS = {
         "            return None\n        if status == 77",
         '            return {"action": "approve"}\n        if status == 77',
     ),
-    "not bounded": ('timeout=hook["bound_s"]', "timeout=None"),
-    "bounded in milliseconds": ('timeout=hook["bound_s"]', 'timeout=hook["bound_s"] * 1000'),
+    "not bounded": ('payload, hook["bound_s"]', "payload, None"),
+    "bounded in milliseconds": ('payload, hook["bound_s"]', 'payload, hook["bound_s"] * 1000'),
     "bound below the budget": ('"bound_s": 7.55', '"bound_s": 5'),
     "budget in seconds": ('"--budget-ms", "7550"', '"--budget-ms", "7"'),
     "another event": ('"pre_tool_call", _before_tool_call', '"post_tool_call", _before_tool_call'),
@@ -44,11 +44,9 @@ _PLUGIN_FAULTS = {
     "statuses exchanged": ('{"ok": "tool.after", "error": "tool.error"}', '{"error": "tool.after", "ok": "tool.error"}'),
     "registered twice": (_REGISTERED, _REGISTERED + _REGISTERED),
     "never registered": ('if "tool.before" in HOOKS', 'if "tool.during" in HOOKS'),
-    "through a shell": ("        start_new_session=True,\n", "        start_new_session=True,\n        shell=True,\n"),
-    "token in the bridge's environment": (
-        "        start_new_session=True,\n",
-        '        start_new_session=True,\n        env={"ACME_TOKEN": "canary-7f3a"},\n',
-    ),
+    "another client": ('_client", words[3])', '_client", words[0])'),
+    "another environment": ("os.environb)", '{b"ACME_TOKEN": b"canary-7f3a"})'),
+    "asked twice": ("    return status, output\n", "    return client.ask(words, payload, 5, os.environb)\n"),
     "surrogates keep it from starting, ensure_ascii off": (
         '**_told(facts)}).encode("ascii")',
         '**_told(facts)}, ensure_ascii=False).encode("utf-8")',
@@ -64,7 +62,7 @@ _PLUGIN_FAULTS = {
     "not isolated": ('"-I", "-S"', '"-S", "-S"'),
     "argument re-quoted": ('"/home/ada/.local', "\"\\'/home/ada/.local"),
     "syntax error": ("def register(", "def register"),
-    "import that is not there": ("import signal\n", "import signal\nimport ahp_compile\n"),
+    "import that is not there": ("import json\n", "import json\nimport ahp_compile\n"),
 }
 
 FAULTS = (

@@ -126,7 +126,11 @@ def _handler(model: MockModel) -> type[BaseHTTPRequestHandler]:
             self._send(json.dumps({"object": "list", "data": [{"id": "mock-model", "object": "model"}], "models": []}).encode())
 
         def do_POST(self) -> None:
-            body = json.loads(self._body() or b"{}")
+            try:
+                body = json.loads(self._body() or b"{}")
+            except (ValueError, RecursionError):
+                self.send_error(400, "not JSON that can be read here")
+                return
             path = self.path.partition("?")[0]
             model.requests.append((path, body))
             if path.endswith("/count_tokens"):

@@ -90,7 +90,7 @@ def test_two_calls_of_one_turn_are_both_run(release: Release, simple_place: Plac
 
 
 @pytest.mark.parametrize("denied", [False, True])
-def test_a_megabyte_of_arguments_arrives_whole(release: Release, simple_place: Place, tmp_path: Path, denied: bool) -> None:
+def test_three_megabytes_of_arguments_arrive_whole(release: Release, simple_place: Place, tmp_path: Path, denied: bool) -> None:
     if denied:
         deny_by_hand(release, simple_place)
     call = drive.mcp_call(release.target)

@@ -30,16 +30,29 @@ COMPLAINTS = ("invalid setting", "unknown configuration", "is not trusted", "fai
 
 
 class StandIn:
-    """An executable in the place of the bridge's interpreter."""
+    """An executable in the place of the bridge's interpreter; for in-process targets a module in the place of its client."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, client: Path | None = None) -> None:
         self.path = path
+        self.client = client
         self.folder = path.parent
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def answers(self, status: int, output: bytes) -> None:
         """Record, print, and exit so."""
         (self.folder / "output").write_bytes(output)
+        if self.client is not None:
+            self.client.write_text(
+                "import time\n"
+                "def ask(words, payload, bound_s, environment):\n"
+                f"    here = {str(self.folder)!r} + '/'\n"
+                "    n = str(time.time_ns())\n"
+                "    open(here + 'words.' + n, 'wb').write(b''.join(word.encode() + b'\\0' for word in words))\n"
+                "    open(here + 'input.' + n, 'wb').write(payload)\n"
+                "    assert b'PATH' in environment and bound_s > 0\n"
+                f"    return {status}, open(here + 'output', 'rb').read()\n"
+            )
+            return
         here = str(self.folder).replace("'", "'\\''")
         self.path.write_text(
             "#!/bin/sh\n"
@@ -84,6 +97,9 @@ def installed(registration: Registration, release: Release, place: Place) -> tup
         path = Path(artifact.destination)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.content)
+    if release.target == "hermes":
+        client = next(one.destination for one in compilation.artifacts if one.purpose is Purpose.CLIENT)
+        stand_in = StandIn(stand_in.path, Path(client))
     return compilation, stand_in
 
 
@@ -152,7 +168,9 @@ def test_a_bridge_that_proves_nothing_ends_in_the_guards_verdict(release: Releas
 
 
 def test_a_missing_bridge_denies(release: Release, place: Place) -> None:
-    installed(one_interceptor(), release, place)
+    _, stand_in = installed(one_interceptor(), release, place)
+    if stand_in.client is not None:
+        stand_in.client.unlink()
     ran, model, _ = go(release, place)
     assert not ran
     assert "policy backend is unavailable" in model.told()

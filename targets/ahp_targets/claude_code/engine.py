@@ -53,6 +53,7 @@ DENY_JSON = _ran(
     "deny JSON on stdout with exit 0, 1 or 2 blocks in every permission mode, bypassPermissions included, and the model "
     "is told the reason in it",
 )
+ASYNC = _ran("async", 'stdout {"async":true} with exit 0 or 2 proceeds, and is blocked with exit 2 by onFailure block')
 EXIT_2 = _ran("exit-2", "exit 2 blocks with or without stderr; without deny JSON the model is shown the command line")
 NEUTRAL = _ran(
     "neutral", "exit 0 with empty stdout or {} is no decision: rules, modes and prompts of the harness stay in force"
@@ -114,6 +115,8 @@ def _rules(hook: LiftedHook, answer: NativeAnswer) -> Ruling:
     decision = _decision(output)
     if decision == "deny" and answer.exit_status in (0, 1, 2):
         return Ruling(True, (DENY_JSON,), reason=_reason(output))
+    if isinstance(output, dict) and output.get("async") is True:
+        return _on_failure(ASYNC, blocks=blocks_on_failure)
     if answer.exit_status == 2:
         return Ruling(True, (EXIT_2,), reason=answer.stderr.decode(errors="replace"), discloses=True)
     if decision == "allow":
@@ -236,6 +239,7 @@ ENGINE = Engine(
         MATCH_ALL,
         START_SOURCES,
         DENY_JSON,
+        ASYNC,
         EXIT_2,
         NEUTRAL,
         UNPARSEABLE,

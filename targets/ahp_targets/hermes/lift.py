@@ -9,8 +9,6 @@ import ast
 import builtins
 import contextlib
 import json
-import signal
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType, SimpleNamespace
@@ -99,59 +97,54 @@ def _faults(config: Mapping[str, Any]) -> Iterator[str]:
 
 @define
 class _World:
-    """Where the plugin runs: each process that it starts shows one behaviour of the bridge."""
+    """Where the plugin runs: each time that it asks the bridge, the bridge shows one behaviour."""
 
     behaviour: Program
     started: list[tuple[str, ...]] = field(factory=list)
+    client: str | None = None
     never_ends: bool = False
     bound_ms: int = 0
 
-    def popen(self, words: Any, **options: Any) -> _Process:
-        if options.get("shell") or isinstance(words, str):
-            raise LiftError("the plugin starts the bridge through a shell")
-        if "env" in options or options.get("stdout") != subprocess.PIPE or options.get("stdin") != subprocess.PIPE:
-            raise LiftError("the plugin does not hand the bridge its environment and its pipes")
-        self.started.append(tuple(words))
-        if self.behaviour.exit_status in (126, 127):
-            raise FileNotFoundError(words[0])
-        return _Process(self, killable=bool(options.get("start_new_session")))
+    def spec_from_file_location(self, name: str, path: str) -> SimpleNamespace:
+        """Stands for finding the client by its path."""
+        self.client = path
+        return SimpleNamespace(loader=SimpleNamespace(exec_module=self._load_client))
 
+    def _load_client(self, module: SimpleNamespace) -> None:
+        if self.behaviour.exit_status == 126:
+            raise PermissionError(self.client)
+        module.ask = self._ask
 
-@define
-class _Process:
-    """A stand-in for a started bridge."""
-
-    world: _World
-    killable: bool
-    pid: int = 4242
-    returncode: int | None = None
-
-    def communicate(self, payload: bytes, timeout: float | None = None) -> tuple[bytes, None]:
+    def _ask(self, words: list[str], payload: bytes, bound_s: Any, environment: Any) -> tuple[int, bytes]:
+        """Stands for the client's own function, which raises when it cannot decide and keeps to the bound that it is given."""
+        if environment is not _ENVIRONMENT or words[3] != self.client:
+            raise LiftError("the plugin does not hand the bridge its environment, or asks another client")
         json.loads(payload)
-        behaviour = self.world.behaviour
-        if behaviour.ends is not Ending.EXITS:
-            if timeout is None:
-                self.world.never_ends = True
+        self.started.append(tuple(words))
+        if self.behaviour.ends is not Ending.EXITS:
+            if isinstance(bound_s, int | float):
+                self.bound_ms += round(bound_s * 1000)
             else:
-                self.world.bound_ms += round(timeout * 1000)
-            raise subprocess.TimeoutExpired("bridge", timeout or 0)
-        self.returncode = behaviour.exit_status if behaviour.exit_status < 128 else 128 - behaviour.exit_status
-        return behaviour.stdout, None
+                self.never_ends = True
+            raise TimeoutError
+        if self.behaviour.exit_status > 128:
+            # The client raises exceptions of its own, and an interpreter that ends raises what is no Exception at all.
+            raise SystemExit if self.behaviour.exit_status == 139 else RuntimeError
+        if self.behaviour.exit_status == 127:
+            raise FileNotFoundError(words[0])
+        return self.behaviour.exit_status, self.behaviour.stdout
 
-    def kill(self) -> None:
-        """A stand-in dies at once."""
 
-    def wait(self) -> int:
-        """A stand-in that was killed has ended."""
-        return -signal.SIGKILL
+_ENVIRONMENT = object()
 
 
 def _hooks(source: bytes) -> Iterator[LiftedHook]:
     for native_event in _registered(source):
         for status in _STATUSES.get(native_event, (None,)):
             runs = {one: _run(source, native_event, status, one) for one in Behaviour}
-            started = {words for words, _ in runs.values()}
-            if started == {()}:
+            # A client that cannot even be loaded is not asked anything.
+            started = {words for words, _ in runs.values()} - {()}
+            if not started:
                 continue
             if len(started) != 1 or len(next(iter(started))) != 1:
                 raise LiftError(f"the plugin's {native_event} does not always start exactly one bridge")
@@ -225,13 +218,12 @@ def _builtins(world: _World) -> dict[str, Any]:
         "contextlib": SimpleNamespace(suppress=contextlib.suppress),
         "typing": SimpleNamespace(Any=object),
         "json": SimpleNamespace(loads=json.loads, dumps=json.dumps),
-        "os": SimpleNamespace(getcwd=lambda: "/", killpg=lambda pid, signum: None),
-        "signal": SimpleNamespace(SIGKILL=signal.SIGKILL, SIGTERM=signal.SIGTERM),
-        "subprocess": SimpleNamespace(
-            Popen=world.popen,
-            PIPE=subprocess.PIPE,
-            DEVNULL=subprocess.DEVNULL,
-            TimeoutExpired=subprocess.TimeoutExpired,
+        "os": SimpleNamespace(getcwd=lambda: "/", environb=_ENVIRONMENT),
+        "importlib.util": SimpleNamespace(
+            util=SimpleNamespace(
+                spec_from_file_location=world.spec_from_file_location,
+                module_from_spec=lambda spec: SimpleNamespace(),
+            )
         ),
     }
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
-import signal
-import subprocess
 from typing import Any
 
 HOOKS = json.loads('{"tool.before": {"bound_s": 3.25, "denies": true, "judges": true, "words": ["/opt/ahp-compile/bin/python3", "-I", "-S", "/home/ada/.local/share/ahp-compile/client-XXXX.py", "--plan", "/home/ada/.local/share/ahp-compile/plan-7fe62b2e4b5d08c3c4e0e3624f0c1b0240d4203ea0e6ae257307835de2deddbe.json", "--digest", "7fe62b2e4b5d08c3c4e0e3624f0c1b0240d4203ea0e6ae257307835de2deddbe", "--event", "tool.before", "--budget-ms", "3250", "--guard", "deny"]}}')
@@ -66,29 +65,15 @@ def _tell(event: str | None, native_event: str, facts: dict[str, Any]) -> None:
 
 
 def _ask(hook: dict[str, Any], native_event: str, facts: dict[str, Any]) -> tuple[int, bytes]:
-    """Run the bridge once: its exit status and output. Raises when it cannot run or takes longer than its bound."""
-    # ASCII JSON: a lone surrogate in an argument stays an escape and cannot keep the bridge from starting.
+    """Ask the bridge once: its exit status and output. Raises when it cannot decide within its bound."""
+    # ASCII JSON: a lone surrogate in an argument stays an escape and cannot keep the question from being put.
     payload = json.dumps({"hook_event_name": native_event, "cwd": os.getcwd(), **_told(facts)}).encode("ascii")
-    bridge = subprocess.Popen(
-        hook["words"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        output, _ = bridge.communicate(payload, timeout=hook["bound_s"])
-        return bridge.returncode, output
-    except BaseException:
-        _kill(bridge)
-        raise
-
-
-def _kill(bridge: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(bridge.pid, signal.SIGKILL)
-    bridge.kill()
-    bridge.wait()
+    words = hook["words"]
+    spec: Any = importlib.util.spec_from_file_location("ahp_bridge_client", words[3])
+    client: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(client)
+    status, output = client.ask(words, payload, hook["bound_s"], os.environb)
+    return status, output
 
 
 def _told(facts: dict[str, Any]) -> dict[str, Any]:
