@@ -18,7 +18,9 @@ from ahp_compile.judgement import Stance
 from ahp_compile.output import FileRefused
 from ahp_compile.output import write as write_folder
 from ahp_compile.placement import Os, Placement, PlacementError, Scope
-from ahp_compile.registration import Registration
+from ahp_compile.probe import ProbeError, describe
+from ahp_compile.probe import run as run_probe
+from ahp_compile.registration import Event, Registration
 from ahp_compile.target import Purpose, Target, TargetError
 
 OK, INVALID_DOCUMENT, USAGE, NOT_EQUIVALENT, FILE_REFUSED = 0, 1, 2, 3, 5
@@ -40,10 +42,12 @@ class UsageError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status (see --help)."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _run(options)
-    except (UsageError, PlacementError, ClosingError, TargetError) as error:
+        if words[:1] == ["probe"]:
+            return _probe(_probe_parser().parse_args(words[1:]))
+        return _run(_parser().parse_args(words))
+    except (UsageError, PlacementError, ClosingError, TargetError, ProbeError) as error:
         return _fail(USAGE, str(error))
     except FileRefused as error:
         return _fail(FILE_REFUSED, str(error))
@@ -61,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="ahp-compile",
         description="Compile an Agent Hooks Protocol registration into the native hook configuration of agent harnesses, "
         "proven equivalent or refused.",
-        epilog=_EXITS,
+        epilog="ahp-compile probe --help tells how to try a registration out.\n\n" + _EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("registration", help="the portable document (JSON), or - for standard input")
@@ -76,6 +80,33 @@ def _parser() -> argparse.ArgumentParser:
     _add_stance(parser.add_argument_group("what must hold"))
     _add_placement(parser.add_argument_group("where things will be on the machine that runs the harness (never probed)"))
     return parser
+
+
+def _probe_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ahp-compile probe",
+        description="Run the command that a target emits for one event in a scratch home, and show what each backend answers.",
+    )
+    parser.add_argument("registration", help="the portable document (JSON), or - for standard input")
+    parser.add_argument("--target", required=True, metavar="NAME", help="a harness")
+    parser.add_argument("--event", choices=[one.value for one in Event], default="tool.before", help="(default: tool.before)")
+    parser.add_argument("--payload", metavar="FILE", help="the harness's input for it (default: a sample)")
+    parser.add_argument("--strict", action="store_true", help="warnings about the document are errors")
+    parser.add_argument("--base-dir", metavar="DIR", help="what relative commands and cwds in the document are relative to")
+    parser.add_argument("--bridge", metavar="PYTHON", help="interpreter that has ahp-compile installed (default: this one)")
+    return parser
+
+
+def _probe(options: argparse.Namespace) -> int:
+    one = target.load(options.target)
+    registration = _read(options)
+    if registration is None:
+        return INVALID_DOCUMENT
+    placement = Placement(home="/", bridge=options.bridge or sys.executable)
+    payload = Path(options.payload).read_bytes() if options.payload else None
+    event = Event(options.event)
+    print(describe(one.name, event, run_probe(registration, one, placement, event, payload)), end="")
+    return OK
 
 
 def _add_stance(group: argparse._ArgumentGroup) -> None:

@@ -187,6 +187,7 @@ class LiftedHook:
 
     ``selector`` is the native matcher (None when there is none), ``timeout_ms`` the native timeout as written (None when
     absent), ``switches`` are native options that bear on the verdict, ``answers`` the guard reduced to a table of outcomes.
+    ``run_as`` are the words that the harness starts, or for an in-process hook those of a process that asks the same.
     """
 
     native_event: str
@@ -195,6 +196,7 @@ class LiftedHook:
     invocation: Invocation
     answers: Mapping[Behaviour, NativeAnswer]
     switches: Mapping[str, object] = Factory(dict)
+    run_as: tuple[str, ...] = ()
 
 
 @frozen

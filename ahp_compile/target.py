@@ -103,6 +103,10 @@ class Codec(Protocol):
         """Read a native payload. Raises ValueError when a field that the protocol requires is not there."""
         ...
 
+    def sample(self, event: Event) -> dict[str, Any]:
+        """A payload as the harness would send it for one event, for trying a registration out."""
+        ...
+
     def deny(self, reason: str) -> bytes:
         """What the bridge prints to deny, before it exits 77: the guard passes it on as it is. Never empty, never NUL."""
         ...

@@ -66,6 +66,26 @@ class Codec:
             mcp=mcp,
         )
 
+    def sample(self, event: Event) -> dict[str, Any]:
+        """A payload as ``claude -p`` sends it, for a call of its shell tool."""
+        names = {
+            Event.TOOL_BEFORE: "PreToolUse",
+            Event.TOOL_AFTER: "PostToolUse",
+            Event.TOOL_ERROR: "PostToolUseFailure",
+            Event.SESSION_START: "SessionStart",
+            Event.SESSION_END: "SessionEnd",
+        }
+        payload: dict[str, Any] = {"hook_event_name": names[event], "session_id": "sample", "cwd": "/", "transcript_path": ""}
+        if event.value.startswith("tool."):
+            payload |= {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_sample"}
+        own: dict[Event, dict[str, Any]] = {
+            Event.TOOL_AFTER: {"tool_response": {"stdout": "", "stderr": ""}},
+            Event.TOOL_ERROR: {"error": "exit code 1"},
+            Event.SESSION_START: {"source": "startup"},
+            Event.SESSION_END: {"reason": "other"},
+        }
+        return payload | own.get(event, {})
+
     def deny(self, reason: str) -> bytes:
         """The harness's deny JSON as one line of ASCII; the reason is shortened with a mark where the harness would cut it."""
         answer = {

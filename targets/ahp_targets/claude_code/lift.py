@@ -75,8 +75,10 @@ def _hook(native_event: str, matcher: str | None, entry: Any) -> LiftedHook:
     if "args" in entry:
         if not isinstance(entry["args"], list) or not all(isinstance(one, str) for one in entry["args"]):
             raise LiftError(f"{where} has args that are not strings")
-        invocation, answers = read_exec_form([entry["command"], *entry["args"]], CODEC)
+        run_as = (entry["command"], *entry["args"])
+        invocation, answers = read_exec_form(run_as, CODEC)
     else:
+        run_as = ("/bin/sh", "-c", entry["command"])
         invocation, answers = read_command_line(entry["command"], CODEC)
     return LiftedHook(
         native_event,
@@ -85,6 +87,7 @@ def _hook(native_event: str, matcher: str | None, entry: Any) -> LiftedHook:
         invocation,
         answers,
         {"onFailure": entry.get("onFailure", "continue")},
+        run_as,
     )
 
 

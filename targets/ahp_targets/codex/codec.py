@@ -60,6 +60,19 @@ class Codec:
             mcp=mcp,
         )
 
+    def sample(self, event: Event) -> dict[str, Any]:
+        """A payload as ``codex exec`` sends it, for a call of its shell tool."""
+        names = {
+            Event.TOOL_BEFORE: "PreToolUse",
+            Event.TOOL_AFTER: "PostToolUse",
+            Event.SESSION_START: "SessionStart",
+            Event.SESSION_END: "SessionEnd",
+        }
+        payload: dict[str, Any] = {"hook_event_name": names[event], "session_id": "sample", "cwd": "/", "model": "sample"}
+        if event.value.startswith("tool."):
+            payload |= {"turn_id": "1", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "call_sample"}
+        return payload | ({"tool_response": ""} if event is Event.TOOL_AFTER else {})
+
     def deny(self, reason: str) -> bytes:
         """The reason as text: the guard puts it on stderr behind a fixed prefix."""
         return fold_reason(reason, _REASON_LIMIT).encode()

@@ -100,7 +100,9 @@ def _hook(native_event: str, matcher: str | None, handler: Mapping[str, Any]) ->
     if timeout is not None and (type(timeout) is not int or timeout < 0):
         raise LiftError(f"{where} has a timeout that is not a whole number, so Codex does not start")
     invocation, answers = read_command_line(handler["command"], CODEC)
-    return LiftedHook(native_event, matcher, None if timeout is None else timeout * 1000, invocation, answers)
+    timeout_ms = None if timeout is None else timeout * 1000
+    run_as = ("bash", "-c", handler["command"])
+    return LiftedHook(native_event, matcher, timeout_ms, invocation, answers, run_as=run_as)
 
 
 def _trusted(path: str, hooks: Mapping[str, Any], state: Mapping[str, Any]) -> bool:

@@ -62,6 +62,24 @@ class Codec:
             mcp=mcp,
         )
 
+    def sample(self, event: Event) -> dict[str, Any]:
+        """What the plugin would write of a call of the terminal tool."""
+        names = {
+            Event.TOOL_BEFORE: "pre_tool_call",
+            Event.TOOL_AFTER: "post_tool_call",
+            Event.TOOL_ERROR: "post_tool_call",
+            Event.SESSION_START: "on_session_start",
+            Event.SESSION_END: "on_session_finalize",
+        }
+        payload: dict[str, Any] = {"hook_event_name": names[event], "session_id": "sample", "cwd": "/"}
+        if event.value.startswith("tool."):
+            payload |= {"tool_name": "terminal", "args": {"command": "ls"}, "tool_call_id": "call_sample"}
+        own: dict[Event, dict[str, Any]] = {
+            Event.TOOL_AFTER: {"status": "ok", "result": "{}"},
+            Event.TOOL_ERROR: {"status": "error", "error_message": "it failed"},
+        }
+        return payload | own.get(event, {})
+
     def deny(self, reason: str) -> bytes:
         """The reason as text: the plugin returns it as the block's message."""
         return fold_reason(reason, _REASON_LIMIT).encode()

@@ -148,8 +148,9 @@ def _hooks(source: bytes) -> Iterator[LiftedHook]:
                 continue
             if len(started) != 1 or len(next(iter(started))) != 1:
                 raise LiftError(f"the plugin's {native_event} does not always start exactly one bridge")
-            invocation = read_words(next(iter(started))[0])
-            yield LiftedHook(native_event, status, None, invocation, {one: answer for one, (_, answer) in runs.items()})
+            (words,) = next(iter(started))
+            answers = {one: answer for one, (_, answer) in runs.items()}
+            yield LiftedHook(native_event, status, None, read_words(words), answers, run_as=words)
 
 
 def _registered(source: bytes) -> list[str]:
