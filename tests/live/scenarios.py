@@ -175,6 +175,8 @@ def _stop(compilation: Compilation) -> None:
 
     for pid in daemons():
         os.kill(pid, signal.SIGTERM)
+        # A stand-in that stopped itself hears the other signal only now.
+        os.kill(pid, signal.SIGCONT)
     until(lambda: not daemons())
 
 
