@@ -58,7 +58,7 @@ def _chain_reasons(chain: EventPlan) -> dict[Obligation, tuple[By, str]]:
     policies = ", ".join(f"{one.backend} {one.on_failure}" for one in chain.interceptors)
     ends = "denied" if chain.guard.denies else "let through"
     return {
-        Obligation.ORDER: (By.BRIDGE, f"one native hook, whose chain is {names}"),
+        Obligation.ORDER: (By.BRIDGE, f"one native hook, whose chain is asked one by one: {names}"),
         Obligation.DEADLINE: (By.BRIDGE, deadlines),
         Obligation.FAILURE: (By.BRIDGE, policies),
         Obligation.GUARD: (

@@ -254,8 +254,10 @@ class Engine:
     """One harness's behaviour. The functions are pure; each names the facts it rests on.
 
     ``delivers`` maps a native hook to events, ``rules`` says what the harness does with an answer of one hook, ``limits`` what
-    timeout is in force, ``strips`` whether a variable is kept from hooks, and ``remainder`` lists the holes and premises that
-    a plan has here, given what was read back from the files. ``out_of_scope`` names what is no tool call of the agent.
+    timeout is in force, ``several_hooks`` how more than one hook of an event runs, ``strips`` whether a variable is kept from
+    hooks, and ``remainder`` lists the holes and premises that a plan has here, given what was read back from the files.
+    ``hides_tokens`` is the native switch that keeps variables from the agent's tools, if there is one; ``out_of_scope`` names
+    what is no tool call of the agent.
     """
 
     harness: str
@@ -266,6 +268,7 @@ class Engine:
     rules: Callable[[LiftedHook, NativeAnswer], Ruling]
     limits: Callable[[LiftedHook], Limit]
     strips: Callable[[str], Fact | None]
+    several_hooks: Fact
     credential_facts: tuple[Fact, ...]
     event_facts: tuple[Fact, ...]
     no_escalation_facts: tuple[Fact, ...]

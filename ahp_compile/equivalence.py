@@ -64,6 +64,9 @@ def _check_files(
     remainder: tuple[Remainder, ...],
     findings: Findings,
 ) -> tuple[Remainder, ...]:
+    findings.rest_on(Obligation.ORDER, (target.engine.several_hooks,))
+    findings.rest_on(Obligation.EVENT, target.engine.event_facts)
+    findings.rest_on(Obligation.NO_ESCALATION, target.engine.no_escalation_facts)
     for fault in lifted.faults:
         findings.against(Obligation.SUBSCRIPTION, f"In the native files {fault}.")
     _check_switches(request, lifted, remainder, findings)

@@ -48,6 +48,7 @@ START_SOURCES = _ran(
     "start-sources",
     "SessionStart's matcher names its source; compact comes in the middle of a session with the same id",
 )
+SEVERAL = _ran("several-hooks", "hooks of one event, from all scopes together, run in parallel in no stable order")
 DENY_JSON = _ran(
     "deny-json",
     "deny JSON on stdout with exit 0, 1 or 2 blocks in every permission mode, bypassPermissions included, and the model "
@@ -238,6 +239,7 @@ ENGINE = Engine(
         EVENTS_FIRE,
         MATCH_ALL,
         START_SOURCES,
+        SEVERAL,
         DENY_JSON,
         ASYNC,
         EXIT_2,
@@ -261,6 +263,7 @@ ENGINE = Engine(
     rules=_rules,
     limits=_limits,
     strips=_strips,
+    several_hooks=SEVERAL,
     credential_facts=(ENVIRONMENT,),
     event_facts=(CALL_ID, EVENTS_FIRE),
     no_escalation_facts=(NEUTRAL,),

@@ -44,6 +44,7 @@ MATCH_ALL = _ran(
     "match-all",
     "without a matcher a hook fires for every tool that fires hooks at all, MCP tools and subagents' calls included",
 )
+SEVERAL = _ran("several-hooks", "handlers of one event, from all layers together, run in parallel")
 EXIT_2 = _ran("exit-2", "exit 2 with a reason on stderr that is not blank blocks, and stderr is the reason the model is told")
 EXIT_2_BLANK = _ran("exit-2-blank", "exit 2 with blank stderr proceeds")
 DENY_JSON = _ran("deny-json", "exit 0 with exactly one deny JSON and a reason blocks; any noise around it makes it proceed")
@@ -275,6 +276,7 @@ ENGINE = Engine(
     facts=(
         EVENTS_FIRE,
         MATCH_ALL,
+        SEVERAL,
         EXIT_2,
         EXIT_2_BLANK,
         DENY_JSON,
@@ -299,6 +301,7 @@ ENGINE = Engine(
     rules=_rules,
     limits=_limits,
     strips=_strips,
+    several_hooks=SEVERAL,
     credential_facts=(ENVIRONMENT,),
     event_facts=(CALL_ID, EVENTS_FIRE),
     no_escalation_facts=(NEUTRAL,),

@@ -40,6 +40,7 @@ ALL_TOOLS = _fact(
     "all-tools",
     "callbacks are called for every tool: MCP tools, execute_code's inner calls and subagents' calls included",
 )
+SEVERAL = _fact("several-hooks", "callbacks run one after another in the order of plugins, all of them even after a block")
 BLOCK = _fact("block", "a returned {action: block, message} blocks, also under --yolo, and the model is told the message")
 NONE = _fact("none", "a returned None is no decision: the harness's own approvals stay in force")
 RAISES = _fact("raises", "a callback that raises lets the tool run")
@@ -137,6 +138,7 @@ ENGINE = Engine(
     facts=(
         EVENTS_FIRE,
         ALL_TOOLS,
+        SEVERAL,
         BLOCK,
         NONE,
         RAISES,
@@ -151,6 +153,7 @@ ENGINE = Engine(
     rules=_rules,
     limits=_limits,
     strips=_strips,
+    several_hooks=SEVERAL,
     credential_facts=(ENVIRONMENT,),
     event_facts=(CALL_ID, EVENTS_FIRE),
     no_escalation_facts=(NONE,),
