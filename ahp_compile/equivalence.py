@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
+from importlib import resources
 
 from ahp_compile import plan_file
 from ahp_compile.discharges import discharges
@@ -156,11 +157,10 @@ def _check_invocation(
         Obligation.TRANSPORT,
         f"The hook of {name} does not start the bridge's interpreter byte for byte.",
     )
-    client = files.get(invocation.client)
     findings.require(
-        client is not None and invocation.client == request.bridge.client,
+        files.get(invocation.client) == resources.files("ahp_compile.bridge").joinpath("client.py").read_bytes(),
         Obligation.GUARD,
-        f"The hook of {name} starts a client that is not among the files.",
+        f"The hook of {name} starts a client that is not among the files, or not the bridge's own.",
     )
     findings.require(
         invocation.budget_ms == event.budget_ms,

@@ -146,10 +146,16 @@ def _edit_plan_afterwards(files: Files) -> Files:
     return files | {path: files[path].replace(b"fail-closed", b"fail-open")}
 
 
+def _edit_client(files: Files) -> Files:
+    (path,) = (one for one in files if "/client-" in one)
+    return files | {path: b"print('ahp-proceed-1')\n"}
+
+
 FILE_FAULTS = (
     Seeded("plan edited after emission", False, _edit_plan_afterwards),
     Seeded("plan missing", False, without("/plan-")),
     Seeded("client missing", False, without("/client-")),
+    Seeded("client edited", False, _edit_client),
     Seeded("token assigned in the template", False, swap("env.example", "# ACME_TOKEN:", "ACME_TOKEN=\n# ACME_TOKEN:")),
     Seeded("template without the variable", False, swap("env.example", "ACME_TOKEN", "SOME_TOKEN")),
 )
