@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import signal
 import socket
@@ -20,13 +19,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import define, field
 
 from ahp_compile import plan_file, target
 from ahp_compile.bridge import backends as running_backends
 from ahp_compile.bridge import event as events
+from ahp_compile.bridge import payload as payloads
 from ahp_compile.bridge.audit import Audit, path_in
 from ahp_compile.bridge.backends import Backend
 from ahp_compile.bridge.chain import Judge
@@ -40,7 +39,6 @@ SYNTHETIC_REASON = "A required policy backend is unavailable."
 """All that a synthetic denial says: no network detail, no backend's words (protocol section 14)."""
 
 PAYLOAD_LIMIT = 256 << 20
-_MOST_DIGITS = 4000
 _IDLE_S = 900.0
 _DRAIN_S = 30.0
 _GREETING_LIMIT_S = 10.0
@@ -70,19 +68,6 @@ def make_judge(plan: Plan, audit: Audit | None = None) -> tuple[Judge, dict[str,
     backends: dict[str, Backend] = {one.id: running_backends.make(one, plan) for one in plan.backends}
     audit = audit or Audit(path_in(plan.state_dir))
     return Judge(plan, codec, backends, Observers(backends, audit), audit, events.source()), backends
-
-
-def parse_payload(payload: bytes) -> dict[str, Any]:
-    """A harness's payload as an object. Raises ValueError. A lone surrogate stays what it is, escaped or raw."""
-    document = json.loads(payload.decode("utf-8", "surrogatepass"), parse_int=_integer)
-    if not isinstance(document, dict):
-        raise ValueError("the payload is not an object")
-    return document
-
-
-def _integer(digits: str) -> int | str:
-    """An integer with more digits than the interpreter converts stays text, so that its call is asked about at all."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
 
 def answer(verdict: Verdict, codec: Codec) -> bytes:
@@ -119,7 +104,7 @@ class Server:
         async with asyncio.timeout(_GREETING_LIMIT_S):
             event, names, payload = await self._receive(reader, writer)
         tokens = {name: value for name, value in names.items() if value}
-        verdict = await self.judge.judge(event, parse_payload(payload), tokens)
+        verdict = await self.judge.judge(event, payloads.parse(payload), tokens)
         # The full stop says that the answer is whole.
         writer.write(answer(verdict, self.judge.codec) + b".")
         await writer.drain()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ahp_compile.bridge.payload import RawObject
 from ahp_compile.registration import Event
 from ahp_compile.target import NativeEvent, ToolCall
 
@@ -69,5 +70,6 @@ def _tool(event: Event, native: NativeEvent, call: ToolCall) -> dict[str, Any]:
 
 def _synthesized_id(native: NativeEvent, call: ToolCall) -> str:
     """The same for one call before and after it: session, turn, name and input say which call it is."""
-    identity = json.dumps([native.session_id, native.turn, call.name, call.input], sort_keys=True)
+    told = call.input.text if isinstance(call.input, RawObject) else call.input
+    identity = json.dumps([native.session_id, native.turn, call.name, told], sort_keys=True)
     return "ahp-" + hashlib.sha256(identity.encode("ascii")).hexdigest()[:32]

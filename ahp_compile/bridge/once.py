@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from attrs import evolve
 
 from ahp_compile.bridge import daemon
+from ahp_compile.bridge import payload as payloads
 from ahp_compile.bridge.backends import Ask, Backend
 from ahp_compile.bridge.observers import Observers
 from ahp_compile.bridge.persistent import PersistentBackend
@@ -50,7 +51,7 @@ async def _judge(arguments: Mapping[str, str]) -> bytes:
     }
     judge = evolve(judge, backends=backends, observers=Observers(backends, judge.audit))
     tokens = {name: os.environ[name] for name in plan.token_variables() if os.environ.get(name)}
-    verdict = await judge.judge(Event(arguments["--event"]), daemon.parse_payload(sys.stdin.buffer.read()), tokens)
+    verdict = await judge.judge(Event(arguments["--event"]), payloads.parse(sys.stdin.buffer.read()), tokens)
     await judge.observers.drain(_DRAIN_S)
     return daemon.answer(verdict, judge.codec)
 

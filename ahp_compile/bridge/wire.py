@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import uuid
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from attrs import frozen
 
+from ahp_compile.bridge.payload import RawObject
 from ahp_compile.semantics import Answer, Denial, Failure, FailureClass, NoEffect
 
 PROTOCOL_VERSION = "0.1"
@@ -48,11 +50,25 @@ def observe(event: Mapping[str, Any]) -> bytes:
 
 def _line(message: Mapping[str, Any]) -> bytes:
     # ASCII with escapes: a lone surrogate that a model put into its arguments arrives as it was.
+    raw: dict[str, str] = {}
+    message = _without_raw(message, raw)
     try:
         text = json.dumps(message, separators=(",", ":"), allow_nan=False)
     except ValueError:
         text = json.dumps(_finite(message), separators=(",", ":"), allow_nan=False)
-    return text.encode("ascii") + b"\n"
+    for stand_in, content in raw.items():
+        text = text.replace(f'"{stand_in}"', content)
+    return text.encode() + b"\n"
+
+
+def _without_raw(value: Any, raw: dict[str, str]) -> Any:
+    """The same with a stand-in for each object that is only known as text; its text goes to ``raw``."""
+    if isinstance(value, RawObject):
+        stand_in = f"raw-{uuid.uuid4()}"
+        raw[stand_in] = value.text
+        return stand_in
+    holds_raw = isinstance(value, dict) and any(isinstance(one, dict) for one in value.values())
+    return {name: _without_raw(one, raw) for name, one in value.items()} if holds_raw else value
 
 
 def _finite(value: Any) -> Any:

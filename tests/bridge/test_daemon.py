@@ -288,6 +288,17 @@ def test_any_input_arrives_as_it_is(tool_input: dict[str, Any], home: Path, runn
     assert entry["params"]["event"]["tool"]["input"] == tool_input
 
 
+def test_an_input_too_deep_to_be_read_is_asked_about(home: Path, running: list[Installed]) -> None:
+    # The backend's own reader gives up on it, and that failure is its policy's to judge.
+    for policy, denied in ((FAIL_OPEN, False), (FAIL_CLOSED, True)):
+        folder = home / policy.value
+        folder.mkdir()
+        one = put(running, folder, backend(folder, "one", policy=policy))
+        raw = json.dumps(PAYLOAD).replace('"ls"', '{"a":' * 20_000 + "1" + "}" * 20_000).encode()
+        assert one.call(raw).denied is denied
+        assert one.audit[-1]["asked"][0]["result"] == "operational_failure"
+
+
 def test_numbers_that_json_has_not_are_asked_about_as_text(home: Path, running: list[Installed]) -> None:
     one = put(running, home, backend(home, "one", "deny", policy=FAIL_OPEN))
     raw = json.dumps(PAYLOAD).replace('"ls"', "[1e999, -1e999, NaN, " + "9" * 5000 + "]").encode()
