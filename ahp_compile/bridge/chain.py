@@ -14,7 +14,7 @@ from ahp_compile import semantics
 from ahp_compile.bridge import event as events
 from ahp_compile.bridge import wire
 from ahp_compile.bridge.audit import Audit
-from ahp_compile.bridge.backends import Ask, Backend
+from ahp_compile.bridge.backend import Ask, Backend
 from ahp_compile.bridge.observers import Observers
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.plan import EventPlan, Interceptor, Plan

@@ -27,7 +27,7 @@ from ahp_compile.bridge import backends as running_backends
 from ahp_compile.bridge import event as events
 from ahp_compile.bridge import payload as payloads
 from ahp_compile.bridge.audit import Audit, path_in
-from ahp_compile.bridge.backends import Backend
+from ahp_compile.bridge.backend import Backend
 from ahp_compile.bridge.chain import Judge
 from ahp_compile.bridge.observers import Observers
 from ahp_compile.plan import Plan

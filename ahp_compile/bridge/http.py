@@ -9,21 +9,17 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from attrs import define, field
 
 from ahp_compile.bridge import wire
+from ahp_compile.bridge.backend import OBSERVE_LIMIT_S, Ask
 from ahp_compile.bridge.process import ANSWER_LIMIT
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.registration import Http
 from ahp_compile.semantics import Failure, FailureClass
 
-if TYPE_CHECKING:
-    from ahp_compile.bridge.backends import Ask
-
-_TELL_LIMIT_S = 30.0
 _IDLE_CONNECTIONS = 8
 
 
@@ -73,7 +69,7 @@ class HttpBackend:
     async def tell(self, line: bytes, tokens: Mapping[str, str]) -> bool:
         """POST the notification; 202 or 204 is success."""
         try:
-            response = await self._post(line, tokens, _TELL_LIMIT_S)
+            response = await self._post(line, tokens, OBSERVE_LIMIT_S)
         except _Failed:
             return False
         return response.status in (202, 204)

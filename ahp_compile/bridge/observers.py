@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define, field
 
 from ahp_compile.bridge.audit import Audit
-from ahp_compile.bridge.backends import Backend
+from ahp_compile.bridge.backend import Backend
 
 _QUEUE_LENGTH = 1000
 

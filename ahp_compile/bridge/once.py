@@ -14,7 +14,7 @@ from attrs import evolve
 
 from ahp_compile.bridge import daemon
 from ahp_compile.bridge import payload as payloads
-from ahp_compile.bridge.backends import Ask, Backend
+from ahp_compile.bridge.backend import Ask, Backend
 from ahp_compile.bridge.observers import Observers
 from ahp_compile.bridge.persistent import PersistentBackend
 from ahp_compile.bridge.wire import Reply

@@ -6,19 +6,14 @@ import asyncio
 import contextlib
 from asyncio.subprocess import Process
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from ahp_compile.bridge import process, wire
+from ahp_compile.bridge.backend import OBSERVE_LIMIT_S, Ask
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.registration import Stdio
 from ahp_compile.semantics import Failure, FailureClass
-
-if TYPE_CHECKING:
-    from ahp_compile.bridge.backends import Ask
-
-_OBSERVE_LIMIT_S = 30
 
 
 @frozen
@@ -58,7 +53,7 @@ class PerEventBackend:
         except (OSError, ValueError):
             return False
         try:
-            async with asyncio.timeout(_OBSERVE_LIMIT_S):
+            async with asyncio.timeout(OBSERVE_LIMIT_S):
                 _, status = await _converse(running, line)
         except (TimeoutError, ValueError):
             return False

@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import Process
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from ahp_compile.bridge import process, wire
+from ahp_compile.bridge.backend import OBSERVE_LIMIT_S, Ask
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.registration import Stdio
 from ahp_compile.semantics import Failure, FailureClass
-
-if TYPE_CHECKING:
-    from ahp_compile.bridge.backends import Ask
-
-_TELL_LIMIT_S = 30
 
 
 class _Gone(Exception):
@@ -89,7 +84,7 @@ class PersistentBackend:
         """Write one notification between requests."""
         async with self._turn:
             try:
-                async with asyncio.timeout(_TELL_LIMIT_S):
+                async with asyncio.timeout(OBSERVE_LIMIT_S):
                     if not await self._ensure_running():
                         return False
                     await self._write(line)

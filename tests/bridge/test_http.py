@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ahp_compile.bridge import wire
-from ahp_compile.bridge.backends import Ask
+from ahp_compile.bridge.backend import Ask
 from ahp_compile.bridge.http import HttpBackend
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.registration import Http

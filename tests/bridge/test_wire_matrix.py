@@ -21,7 +21,7 @@ import pytest
 
 from ahp_compile.bridge import daemon
 from ahp_compile.bridge.audit import Audit
-from ahp_compile.bridge.backends import Ask
+from ahp_compile.bridge.backend import Ask
 from ahp_compile.bridge.wire import Reply
 from ahp_compile.plan import Timing, lower
 from ahp_compile.registration import (
