@@ -43,7 +43,9 @@ def ask_python(words: list[str], payload: bytes, bound_s: float, token: str = ""
 
 
 def ask_node(words: list[str], payload: bytes, bound_s: float, token: str = "") -> list[str]:
-    assert NODE is not None, "node is needed for this test"
+    if NODE is None and not os.environ.get("CI"):
+        pytest.skip("node is not installed: the JavaScript client is not tried")
+    assert NODE is not None
     script = str(files("ahp_compile.bridge").joinpath("reference_client.js"))
     asked = json.dumps([words, payload.decode(), bound_s * 1000])
     done = subprocess.run(
