@@ -22,7 +22,7 @@ from tests.support import one_interceptor, only_observers
 
 COMMAND_TARGETS = ("claude-code", "codex")
 AWKWARD = 'it\'s a "test" $HOME `id` ü ポリシー; * \\ &'
-QUICK = Timing(start_ms=300, kill_ms=200, max_parallel=1)
+QUICK = Timing(start_ms=1200, kill_ms=200, max_parallel=1)
 CHAINS = {
     "fail-closed": one_interceptor(FailurePolicy.FAIL_CLOSED, 100),
     "fail-open": one_interceptor(FailurePolicy.FAIL_OPEN, 100),

@@ -134,7 +134,7 @@ def processes() -> dict[int, list[str]]:
     return found
 
 
-def until(holds: Any, limit_s: float = 10) -> None:
+def until(holds: Any, limit_s: float = 40) -> None:
     """Wait until something holds."""
     end = time.monotonic() + limit_s
     while not holds():

@@ -86,7 +86,7 @@ def note(message, headers=None):
 
 def stdio():
     if behaviour == "slow_start":
-        time.sleep(0.3)
+        time.sleep(1.2)
     if behaviour == "answers_first":
         sys.stdout.buffer.write(b'{"jsonrpc": "2.0", "id": "x", "result": {"protocolVersion": "0.1", "effects": []}}\n')
         sys.stdout.buffer.flush()
@@ -96,8 +96,8 @@ def stdio():
         message = json.loads(line)
         note(message)
         if "id" not in message:
-            if behaviour == "slow_observer":
-                time.sleep(1.5)
+            while behaviour == "gated_observer" and not os.path.exists(f"{log}.gate"):
+                time.sleep(0.01)
             continue
         answer_stdio(message)
         if mode == "per_event":
@@ -170,8 +170,6 @@ def answer_http(connection, message):
     status = "204 No Content" if "id" not in message else "200 OK"
     if "id" not in message:
         content = b""
-        if behaviour == "slow_observer":
-            time.sleep(1.5)
     match behaviour:
         case "hang":
             time.sleep(30)

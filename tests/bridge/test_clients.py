@@ -107,10 +107,10 @@ def test_what_cannot_be_decided_is_unavailable(ask: Any, installed: Any) -> None
 
 
 def test_a_bridge_that_hangs_is_unavailable_at_the_bound(ask: Any, installed: Any) -> None:
-    words = words_of(installed("hang", deadline_ms=5000))
+    words = words_of(installed("hang", deadline_ms=20_000))
     began = time.monotonic()
     assert ask(words, json.dumps(PAYLOAD).encode(), 1.5)[0] == "unavailable"
-    assert 1.4 < time.monotonic() - began < 4
+    assert 1.4 < time.monotonic() - began < 15
 
 
 class FakeDaemon:

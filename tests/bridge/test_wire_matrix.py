@@ -45,7 +45,7 @@ PAYLOAD = {
     "tool_input": {"command": "ls", "note": "\ud800"},
     "tool_use_id": "toolu_1",
 }
-DEADLINE_MS, SHORT_MS = 4000, 500
+DEADLINE_MS, SHORT_MS = 10_000, 500
 
 F = FailureClass
 SAID = {
@@ -210,7 +210,7 @@ async def run_cell(registration: Registration, audit: Path, behaviour: str) -> t
     tokens = {"ACME_TOKEN": "two\nlines"} if behaviour == "bad_token" else {}
     try:
         await asyncio.gather(*(one.start() for one in backends.values()))
-        if behaviour in ("answers_first", "slow_start"):
+        if behaviour == "answers_first":
             await asyncio.sleep(0.25)
         began = time.monotonic()
         verdict = await judge.judge(Event.TOOL_BEFORE, PAYLOAD, tokens)
@@ -259,7 +259,8 @@ def test_a_row_of_the_matrix(kind: str, behaviour: str, tmp_path: Path) -> None:
             assert one["result"] == ("explicit_deny" if expected == "deny" else "no_effect"), where
         if late:
             assert one["ms"] >= deadline_ms, where
-        assert took_s < (deadline_ms + 3500) / 1000, where
+        # Whatever hangs does so for half a minute: only a bound of ours ends it sooner.
+        assert took_s < deadline_ms / 1000 + 12, where
         if behaviour.startswith("error"):
             assert one["error"] < 0
             assert one["supported"] == ["draft"]
